@@ -40,7 +40,7 @@ const ORDER = {
     "opentelemetry",
     "frontend-threads",
   ],
-  backends: ["trees", "media", "remote", "tensorflow", "python", "onnxruntime"],
+  backends: ["trees", "media", "speech", "remote", "tensorflow", "python", "onnxruntime", "classes"],
   http: ["limits.ts", "json", "exchange", "infer", "routes", "server", "cloud", "dashboard"],
   grpc: ["status-from-code.ts", "shutdown.ts", "transport", "infer", "methods"],
   client: [
@@ -60,6 +60,7 @@ const ORDER = {
     "sentencepiece-normalizer.ts",
     "sentencepiece-model.ts",
     "text-tokenizer.ts",
+    "tokenizer",
     "sampling",
     "chat",
     "text-request.ts",

@@ -18,6 +18,8 @@ export const SECTIONS = [
       "python-backend",
       "trees",
       "media",
+      "speech",
+      "tokenizer",
       "gpu",
     ],
   },
@@ -50,7 +52,7 @@ export const SECTIONS = [
   },
   {
     text: "Coming from elsewhere",
-    pages: ["from-pytriton", "from-express", "from-model-classes", "compatibility"],
+    pages: ["tutorials", "from-pytriton", "from-express", "from-model-classes", "compatibility"],
   },
   { text: "Inside", pages: ["architecture", "dependencies"] },
 ];

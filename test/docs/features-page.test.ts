@@ -64,7 +64,7 @@ describe.each(parts)("$name", ({ name, state }) => {
 
   it("links each feature to an example, to which its page links too", () => {
     for (const { name, page, example } of features) {
-      const [, folder] = /^\[[\w-]+\]\(\.\.\/(examples\/[\w-]+)\)$/.exec(example) ?? [];
+      const [, folder] = /^\[[\w-]+\]\(\.\.\/(examples\/(?:tutorials\/)?[\w-]+)\)$/.exec(example) ?? [];
       expect(folder, name).toBeDefined();
       expect(existsSync(join(repositoryRoot, folder!, "README.md")), name).toBe(true);
       const [, document] = /\(([\w-]+\.md)/.exec(page)!;

@@ -5,8 +5,7 @@ import { relativeLinks } from "../docs/markdown.js";
 import { exampleFolder, readExampleReadme } from "../support/example-readme.js";
 import { repositoryRoot } from "../support/repository.js";
 
-/** The folder `tutorials` has programs of its own. */
-const examples = readdirSync(join(repositoryRoot, "examples")).filter((name) => name !== "tutorials");
+const examples = readdirSync(join(repositoryRoot, "examples"));
 
 describe.each(examples)("the README of examples/%s", (name) => {
   const text = existsSync(join(exampleFolder(name), "README.md")) ? readExampleReadme(name) : "";

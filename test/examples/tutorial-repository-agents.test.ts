@@ -22,7 +22,7 @@ async function serve(changes: Readonly<Record<string, readonly [string, string]>
     [
       "serve",
       `--model-repository=${models}`,
-      `--repoagent-directory=${join(tutorial, "agents")}`,
+      "--repoagent-directory=examples/tutorials/repository-agents/agents",
       "--exit-on-error=false",
       "--http-address=127.0.0.1",
       "--http-port=0",

@@ -29,4 +29,4 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
 export const CORE_INSTALLED = { megabytes: 20, packages: 12 };
 
 /** `@tritonjs/client/http` as one file for a browser, with all that it needs. docs/client.md states these numbers. */
-export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 63, gzippedKilobytes: 21.4 };
+export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 65, gzippedKilobytes: 21.9 };

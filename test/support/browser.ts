@@ -19,10 +19,10 @@ export const hasBrowser = executablePath !== undefined;
 /** Part of the name of a test that is skipped for lack of a browser. */
 export const withoutBrowser = hasBrowser ? "" : " (skipped: no Chromium is installed)";
 
-export function openBrowser(): Promise<Browser> {
+export function openBrowser(args: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
     executablePath: executablePath!,
-    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+    args: ["--no-sandbox", "--disable-dev-shm-usage", ...args],
   });
 }
 

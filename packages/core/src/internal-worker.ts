@@ -17,6 +17,7 @@ export {
   notLoaded,
   unbundledRequire,
 } from "./optional-packages.js";
+export { sequenceFlags, sequenceOfFlags } from "./request-info.js";
 export { realClock } from "./system/clock.js";
 export { assertInside, isInside } from "./system/files.js";
 export { startBound } from "./system/host-policy.js";

@@ -4,7 +4,6 @@
 
 export { type AskedModel, askWorker } from "./backends/ask-worker.js";
 export { describeInWorker } from "./backends/describe-in-worker.js";
-export { inlineRequests, nextTurn } from "./backends/inline-requests.js";
 export { loadTimeoutMs, notFound, parameterText, wrongParameter } from "./backends/read-model-source.js";
 export { joinInputsIn, type Tensors } from "./batch/batch-tensors.js";
 export {
@@ -26,7 +25,7 @@ export type {
   WebPages,
 } from "./frontend/serve-frontends.js";
 export { withInputs } from "./instance/callback-context.js";
-export { heldByInstance } from "./instance/inline-executor.js";
+export { heldByInstance, inlineRequests, nextTurn } from "./instance/inline-executor.js";
 export { totalRows } from "./instance/run-callable.js";
 export { lineLogger } from "./observe/create-log.js";
 export { acceptFaults, LOG_FORMATS, type LogSubject, runningFields } from "./observe/log.js";
@@ -66,6 +65,7 @@ export {
   scalarOptions,
 } from "./request-info.js";
 export { Heap } from "./scheduler/priority-queue.js";
+export { readCallerHeaders } from "./service/caller-headers.js";
 export type { RoomWait } from "./service/inference-service.js";
 export {
   LOAD_REPORT_FORMAT_HEADER,

@@ -3,6 +3,7 @@ import {
   type InferOptions,
   type Parameters,
   type ParameterValue,
+  type RequestSequence,
   type Tensor,
   TritonError,
 } from "@tritonjs/protocol";
@@ -69,6 +70,8 @@ export interface ExecutableRequest extends RequestInfo, RequestScope {
   readonly rows: number;
   /** Aborted when the request is cancelled. */
   readonly signal: AbortSignal;
+  /** Models whose callbacks wait for this request, outermost first. Undefined in a worker. */
+  readonly callers?: readonly string[];
 }
 
 /**
@@ -94,6 +97,19 @@ export const NO_SEQUENCE: SequencePlace = {
   sequenceStart: false,
   sequenceEnd: false,
 };
+
+/** Triton's flags of a request in a sequence. */
+const START = 1;
+const END = 2;
+
+export function sequenceFlags({ sequenceStart, sequenceEnd }: SequencePlace): number {
+  return (sequenceStart ? START : 0) | (sequenceEnd ? END : 0);
+}
+
+/** Reads the flags of a request as the sequence among the options of a call. */
+export function sequenceOfFlags(id: bigint | string, flags: number): RequestSequence {
+  return { id, start: (flags & START) !== 0, end: (flags & END) !== 0 };
+}
 
 /** The scalars that decide how a request is scheduled. */
 export interface RequestScalars {

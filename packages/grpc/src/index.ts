@@ -122,7 +122,7 @@ class GrpcFrontend implements Frontend {
       createServer({ noDelay: true }, watch),
     );
     const { servers } = listening;
-    const onFault = acceptFaults(service.log, this.name);
+    const onFault = acceptFaults(service.log.of("grpc_server"), this.name);
     for (const server of servers) server.on("error", onFault);
     this.#servers = servers;
     this.#transport = transport;
@@ -363,7 +363,7 @@ class GrpcJsCall implements ServedCall {
     private readonly method: Method,
     private readonly memory: RequestMemory,
   ) {
-    this.headers = callHeaders(call.metadata);
+    this.headers = callHeaders(call.metadata, () => call.getDeadline());
   }
 
   /** grpc-js reports the address with the port: `127.0.0.1:54321`, `[::1]:54321`. */
@@ -453,13 +453,23 @@ function serviceErrorOf(error: unknown): Error & { code: status; details: string
   return Object.assign(new Error(details), { code: code as status, details, metadata });
 }
 
-function callHeaders(metadata: Metadata): CallHeaders {
+/** @param deadline grpc-js takes `grpc-timeout` out of the metadata, and tells the deadline */
+function callHeaders(metadata: Metadata, deadline: () => Date | number): CallHeaders {
   return {
-    get: (name) => metadata.get(name).find((value) => typeof value === "string"),
+    get: (name) =>
+      name === "grpc-timeout"
+        ? timeoutText(deadline())
+        : metadata.get(name).find((value) => typeof value === "string"),
     *entries() {
       for (const name of Object.keys(metadata.getMap())) {
         for (const value of metadata.get(name)) if (typeof value === "string") yield [name, value];
       }
     },
   };
+}
+
+/** A deadline as gRPC's header has it; undefined for none. */
+function timeoutText(deadline: Date | number): string | undefined {
+  const leftMs = Math.max(0, Math.round(Number(deadline) - Date.now()));
+  return leftMs < 1e8 ? `${leftMs}m` : undefined;
 }

@@ -18,6 +18,12 @@ interface TokenizerFiles {
   readonly config: object;
 }
 
+/** Tokens of a text without those that a tokenizer's files put around it: their spelling and their numbers. */
+export interface SplitText {
+  readonly tokens: readonly string[];
+  readonly ids: readonly number[];
+}
+
 /** Tokenizer of a model: between text and token numbers. */
 export class TextTokenizer {
   /** Spelling of each token as in `tokenizer.json`, by number. */
@@ -65,29 +71,66 @@ export class TextTokenizer {
    * @throws TritonError INTERNAL for a text with a part for which the files have no token
    */
   encode(text: string, addSpecialTokens: boolean): number[] {
-    const { ids: encoded, tokens } = this.#tokenizer.encode(this.#normalize?.(text) ?? text, {
+    return [...this.#encoded(text, addSpecialTokens).ids];
+  }
+
+  /**
+   * Splits a text into tokens, without special tokens around them.
+   *
+   * @throws TritonError like {@link encode}
+   */
+  split(text: string): SplitText {
+    return this.#encoded(text, false);
+  }
+
+  #encoded(text: string, addSpecialTokens: boolean): SplitText {
+    const encoded = this.#tokenizer.encode(this.#normalize?.(text) ?? text, {
       add_special_tokens: addSpecialTokens,
     });
-    const ids = this.#unknown === undefined ? encoded : this.#withBytes(encoded, tokens, this.#unknown);
-    if (ids.every(isTokenNumber)) return ids;
-    const wrong = ids.find((id: unknown) => !isTokenNumber(id));
-    const why = `cannot encode the text: expected token numbers of tokenizer.json, got ${wrong}`;
-    throw new TritonError("INTERNAL", why);
+    const found = this.#unknown === undefined ? encoded : this.#withBytes(encoded, this.#unknown);
+    assertTokens(found.ids);
+    return found;
   }
 
   /** Puts the bytes of unknown characters in their place, which the library leaves out for models of Unigram. */
-  #withBytes(ids: readonly number[], tokens: readonly string[], unknown: number): number[] {
-    return ids.flatMap((id, i) => {
-      const text = tokens[i]!;
-      if (id !== unknown || text === this.tokens[unknown]) return [id];
-      const bytes = Array.from(encoder.encode(text), (byte) => this.idOf(pieceOfByte(byte)));
-      return bytes.every((byte) => byte !== undefined) ? bytes : [id];
+  #withBytes({ ids, tokens }: SplitText, unknown: number): SplitText {
+    const parts = ids.map((id, i): SplitText => {
+      const token = tokens[i]!;
+      const kept = { tokens: [token], ids: [id] };
+      if (id !== unknown || token === this.tokens[unknown]) return kept;
+      const pieces = Array.from(encoder.encode(token), pieceOfByte);
+      const bytes = pieces.map((piece) => this.idOf(piece));
+      return bytes.every((byte) => byte !== undefined) ? { tokens: pieces, ids: bytes } : kept;
     });
+    return { tokens: parts.flatMap((part) => part.tokens), ids: parts.flatMap((part) => part.ids) };
   }
 
-  /** Decodes tokens with the tokenizer's own decoder. Special tokens are left out. */
-  decode(ids: readonly number[]): string {
-    const known = ids.filter((id) => !this.isSpecial(id) && this.tokens[id] !== undefined);
+  /**
+   * Puts special tokens around one or two texts, as the tokenizer's files say.
+   *
+   * @returns numbers of the tokens, and for each the number of the text that it belongs to, as the files define it
+   */
+  join(
+    first: SplitText,
+    second?: SplitText,
+  ): { readonly ids: readonly number[]; readonly types: readonly number[] } {
+    const processor = this.#tokenizer.post_processor;
+    const parts = [first, ...(second === undefined ? [] : [second])];
+    if (processor === null) return unprocessed(parts);
+    const found = processor([...first.tokens], second === undefined ? null : [...second.tokens], true);
+    // A processor of byte-level vocabularies only sets offsets, and leaves the texts apart.
+    if (found.tokens_pair || found.token_type_ids === undefined) return unprocessed(parts);
+    const known = new Map(parts.flatMap(({ tokens, ids }) => tokens.map((token, i) => [token, ids[i]!])));
+    const ids = found.tokens.map((token: string) => known.get(token) ?? this.idOf(token));
+    assertTokens(ids);
+    // The library counts the second text as 1, but models of this processor know one type only.
+    const oneType = processor.config.type === "RobertaProcessing";
+    return { ids, types: oneType ? ids.map(() => 0) : found.token_type_ids };
+  }
+
+  /** Decodes tokens with the tokenizer's own decoder. Special tokens are left out, unless `withSpecial` is true. */
+  decode(ids: readonly number[], withSpecial = false): string {
+    const known = ids.filter((id) => (withSpecial || !this.isSpecial(id)) && this.tokens[id] !== undefined);
     if (known.length === 0) return "";
     return this.#tokenizer.decode(known, {
       skip_special_tokens: false,
@@ -173,6 +216,24 @@ function tokensOf(tokenizer: Tokenizer, { model, added_tokens }: TokenizerJson):
 function assertTokenNumber(id: unknown): void {
   if (!isTokenNumber(id))
     throw new RangeError(`the token number ${id}, not an integer from 0 to ${MAX_TOKENS - 1}`);
+}
+
+/** @throws TritonError INTERNAL for a text with a part for which the files have no token */
+function assertTokens(ids: readonly unknown[]): asserts ids is readonly number[] {
+  if (ids.every(isTokenNumber)) return;
+  const wrong = ids.find((id) => !isTokenNumber(id));
+  throw new TritonError(
+    "INTERNAL",
+    `cannot encode the text: expected token numbers of tokenizer.json, got ${wrong}`,
+  );
+}
+
+/** Texts of a tokenizer that adds nothing to them. */
+function unprocessed(parts: readonly SplitText[]) {
+  return {
+    ids: parts.flatMap(({ ids }) => ids),
+    types: parts.flatMap(({ ids }, number) => ids.map(() => number)),
+  };
 }
 
 function isTokenNumber(id: unknown): boolean {

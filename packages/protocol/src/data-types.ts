@@ -230,9 +230,19 @@ const table: Readonly<Record<FixedDataType, DataTypeRow>> = {
 /** All data types, in the order of Triton's documentation. */
 export const DATA_TYPES: readonly DataType[] = [...(Object.keys(table) as DataType[]), "BYTES"];
 
+const byName = new Map<unknown, DataType>(DATA_TYPES.map((datatype) => [datatype, datatype]));
+
 /** True if `value` names a data type of the v2 protocol. */
 export function isDataType(value: unknown): value is DataType {
-  return value === "BYTES" || (typeof value === "string" && Object.hasOwn(table, value));
+  return byName.has(value);
+}
+
+/**
+ * The data type of a name that was received, `undefined` for an unknown one. It is the string of the table: V8 compares
+ * it, and finds members by it, faster than an equal string of a message.
+ */
+export function dataTypeNamed(name: string): DataType | undefined {
+  return byName.get(name);
 }
 
 /** Size of one element in bytes; 0 for `BYTES`, whose elements differ in size. */

@@ -48,7 +48,7 @@ export const errorReasons = {
   DEADLINE_TOO_CLOSE: {
     code: "UNAVAILABLE",
     meaning:
-      "Adaptive batching estimates that the answer would come after the time limit, so it rejects the request.",
+      "A batcher with a target latency or deadlines estimates that the answer would come too late, so it rejects the request.",
     text: "Request for model 'm' was refused: expected an answer within 50 ms, got an estimate of 80 ms",
     action: "Try again after `retryAfterMs`, or raise the time limit of the request.",
   },

@@ -16,6 +16,7 @@ export {
   configDataTypes,
   DATA_TYPES,
   type DataType,
+  dataTypeNamed,
   type Elements,
   type ElementsOf,
   elementByteSize,

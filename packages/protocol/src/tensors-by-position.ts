@@ -2,7 +2,7 @@ import type { NdArray } from "ndarray";
 import type { DataType, ElementsOf } from "./data-types.js";
 import { isNdArray } from "./nd-array.js";
 import type { Nested, ScalarOf, TensorValue } from "./tensor-from-value.js";
-import { INFER_OPTION_TYPES, type InferOptions, type NamedInput, type TensorSpec } from "./tensor-spec.js";
+import type { InferOptions, NamedInput, TensorSpec } from "./tensor-spec.js";
 import { TritonError } from "./triton-error.js";
 
 /*
@@ -94,12 +94,14 @@ export type CallByPosition<I extends readonly TensorSpec[], Options = InferOptio
 
 /** Arguments of a call, read. */
 export interface ReadCall<Options> {
-  /** Values by input name, as they were given. Undefined for a call by position. */
-  readonly named: Readonly<Record<string, unknown>> | undefined;
+  /** Values by input name. Undefined for a call by position, and null or undefined if it is what the call was given. */
+  readonly named: Readonly<Record<string, unknown>> | null | undefined;
   /** Values in the order of the model's inputs. */
   readonly positional: readonly unknown[];
   readonly options: Options | undefined;
 }
+
+const NO_VALUES: readonly unknown[] = Object.freeze([]);
 
 /**
  * Reads the arguments of a call, before anything is known of the model: an object of values by name, or the values
@@ -117,7 +119,7 @@ export function readCall<Options>(modelName: string, given: readonly unknown[]):
     if (given.length > 2 || (second !== undefined && !isRecord(second))) {
       throw mixed(modelName, `${describe(second)} after tensors by name`);
     }
-    return { named: first as ReadCall<Options>["named"], positional: [], options: second as Options };
+    return { named: first as ReadCall<Options>["named"], positional: NO_VALUES, options: second as Options };
   }
   let count = given.length;
   const last = given[count - 1];
@@ -137,18 +139,16 @@ export function valuesByName<Options>(
   { named, positional, options }: ReadCall<Options>,
 ): Readonly<Record<string, unknown>> {
   if (positional.length === 0) {
-    if (isRecord(named)) return named;
+    if (named != null) return named;
     const got = named === null ? "null" : typeof named;
     throw invalid(
       `inputs of model '${modelName}': expected an object with a value for each input, or tensors by position, got ${got}`,
     );
   }
   for (const { name } of inputs) {
-    if (
-      options !== undefined &&
-      Object.hasOwn(options as object, name) &&
-      !Object.hasOwn(INFER_OPTION_TYPES, name)
-    ) {
+    const value = (options as Readonly<Record<string, unknown>> | undefined)?.[name];
+    // No option is an array, so that inputs may have the names of options.
+    if (typeof value === "object" && value !== null && !isRecord(value)) {
       throw mixed(modelName, `'${name}' after tensors by position`);
     }
   }

@@ -2,8 +2,14 @@ import { optionTypes } from "@tritonjs/protocol";
 import { assertInteger, assertOneOf, mediaOptionError } from "./media-parameters.js";
 import { type MelScale, transformFactors } from "./mel-spectrogram.js";
 
-/** Form of the output: the samples, overlapping frames of samples, or a mel spectrogram. */
-export type AudioFeatures = "waveform" | "frames" | "mel";
+/**
+ * Form of the output: the samples, overlapping frames of samples, a mel spectrogram, or log mel filter banks as Kaldi
+ * and `torchaudio.compliance.kaldi.fbank` compute them without dither.
+ */
+export type AudioFeatures = "waveform" | "frames" | "mel" | "fbank";
+
+/** Form of the input: the bytes of WAV files, or samples from -1 to 1 at the sample rate. */
+export type AudioInput = "file" | "samples";
 
 /**
  * Scale of the values of a mel spectrogram: as they are, natural logarithm, logarithm to base 10, decibels, or
@@ -32,7 +38,7 @@ export interface AudioOptions {
    * @default as long as the file; 30 with the preset
    */
   readonly seconds?: number;
-  /** Samples of a frame, for the features `frames`. @default 400 */
+  /** Samples of a frame, for the features `frames` and `fbank`. @default 400 */
   readonly frameLength?: number;
   /** Samples from the start of a frame to that of the next. @default 160 */
   readonly hopLength?: number;
@@ -46,7 +52,7 @@ export interface AudioOptions {
   readonly power?: 1 | 2;
   /** Bands of the mel spectrogram. @default 80 */
   readonly mels?: number;
-  /** Lowest frequency of the bands in Hz. @default 0 */
+  /** Lowest frequency of the bands in Hz. @default 0; 20 for `fbank` */
   readonly fMin?: number;
   /** Highest frequency of the bands in Hz. @default half the sample rate */
   readonly fMax?: number;
@@ -71,8 +77,31 @@ export interface AudioOptions {
   readonly maxSeconds?: number;
   /** Name of the input, BYTES [1]. @default "audio" */
   readonly inputName?: string;
-  /** Name of the output. @default the features: "waveform", "frames" or "mel" */
+  /** Name of the output. @default the features: "waveform", "frames", "mel" or "fbank" */
   readonly outputName?: string;
+  /** Name of the output of `lengths`. @default "lengths" */
+  readonly lengthsName?: string;
+  /** Form of the input: WAV files (BYTES [1]) or samples (FP32 [-1]). @default "file" */
+  readonly input?: AudioInput;
+  /**
+   * Name of a further input, INT32 [1]: samples of each row without padding. For samples only.
+   *
+   * @default none: rows of samples have no padding
+   */
+  readonly inputLengthsName?: string;
+  /**
+   * True for filter banks of streams: each request of a sequence has the next samples, and gets the frames that are
+   * complete with them. The configuration has the state `past` to `present`, FP32 [-1], which holds the other samples.
+   *
+   * @default false
+   */
+  readonly stream?: boolean;
+  /** For streams: the frames of a request are a multiple of this number; the others come later. @default 1 */
+  readonly frameMultiple?: number;
+  /** For streams: silence pads the tensor to a multiple of this number of frames, at least one. @default 1 */
+  readonly padFrames?: number;
+  /** For streams: frames of silence after the end, so that a causal model can tell the last word. @default 0 */
+  readonly flushFrames?: number;
 }
 
 export const AUDIO_OPTION_TYPES = optionTypes<AudioOptions>({
@@ -99,10 +128,18 @@ export const AUDIO_OPTION_TYPES = optionTypes<AudioOptions>({
   maxSeconds: "number",
   inputName: "string",
   outputName: "string",
+  lengthsName: "string",
+  input: "string",
+  inputLengthsName: "string",
+  stream: "boolean",
+  frameMultiple: "number",
+  padFrames: "number",
+  flushFrames: "number",
 });
 
 /** Options with their defaults, all checked. Structured cloning keeps them. */
-export type AudioPlan = Required<Omit<AudioOptions, "preset" | "seconds">> & {
+export type AudioPlan = Required<Omit<AudioOptions, "preset" | "seconds" | "inputLengthsName">> & {
+  readonly inputLengthsName: string | undefined;
   /** Samples of the result; undefined if it is as long as the file. */
   readonly samples: number | undefined;
 };
@@ -127,19 +164,34 @@ const DEFAULTS = {
   maxBytes: 64 * 2 ** 20,
   maxSeconds: 600,
   inputName: "audio",
-} as const satisfies Partial<AudioOptions>;
+  lengthsName: "lengths",
+  input: "file",
+  inputLengthsName: undefined,
+  stream: false,
+  frameMultiple: 1,
+  padFrames: 1,
+  flushFrames: 0,
+} as const satisfies Partial<AudioPlan>;
 
 const PRESETS = { whisper: { features: "mel", log: "whisper", seconds: 30 } } as const;
 
 const WORDS = {
-  features: ["waveform", "frames", "mel"],
+  features: ["waveform", "frames", "mel", "fbank"],
+  input: ["file", "samples"],
   melScale: ["slaney", "htk"],
   melNorm: ["slaney", "none"],
   log: ["none", "ln", "log10", "db", "whisper"],
 } as const;
 
 /** Largest value of the options that count samples or bands. */
-const INTEGERS = { frameLength: 1_000_000, hopLength: 1_000_000, nFft: 65_536, mels: 1024 } as const;
+const INTEGERS = {
+  frameLength: 1_000_000,
+  hopLength: 1_000_000,
+  nFft: 65_536,
+  mels: 1024,
+  frameMultiple: 1024,
+  padFrames: 65_536,
+} as const;
 
 const LONGEST_SECONDS = 24 * 3600;
 
@@ -153,6 +205,7 @@ export function planAudio({ preset, ...options }: AudioOptions): AudioPlan {
   const { seconds, ...chosen } = {
     ...DEFAULTS,
     ...(preset === undefined ? {} : PRESETS[preset]),
+    ...(options.features === "fbank" && { fMin: 20 }),
     ...options,
   };
   const { sampleRate, nFft, features } = chosen;
@@ -182,6 +235,19 @@ export function planAudio({ preset, ...options }: AudioOptions): AudioPlan {
   }
   if (!(plan.maxSeconds > 0 && plan.maxSeconds <= LONGEST_SECONDS)) {
     throw mediaOptionError("maxSeconds", `a number above 0, up to ${LONGEST_SECONDS}`, plan.maxSeconds);
+  }
+  assertInteger("flushFrames", plan.flushFrames, 0, 65_536);
+  if (features === "fbank" && plan.frameLength < 2) {
+    throw mediaOptionError("frameLength", "at least 2 with the features 'fbank'", plan.frameLength);
+  }
+  if (plan.input === "file" && plan.inputLengthsName !== undefined) {
+    throw mediaOptionError("inputLengthsName", "none with the input 'file'", plan.inputLengthsName);
+  }
+  if (plan.input === "samples" && !plan.mono)
+    throw mediaOptionError("mono", "true with the input 'samples'", false);
+  if (plan.stream && (features !== "fbank" || plan.input !== "samples" || plan.samples !== undefined)) {
+    const expected = "only with the features 'fbank', the input 'samples' and without seconds";
+    throw mediaOptionError("stream", expected, true);
   }
   if (!plan.mono && features !== "waveform") {
     throw mediaOptionError("mono", `true with the features '${features}'`, plan.mono);

@@ -1,45 +1,86 @@
 import type { ExecutionResult, WorkerBatch, WorkerModel } from "@tritonjs/core/backend";
+import type { Tensors } from "@tritonjs/core/internal";
+import { splitOutputs } from "@tritonjs/core/internal/worker";
 import { Tensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
 import type { AudioLog, AudioPlan } from "./audio-options.js";
-import { badFile, filesOf } from "./media-parameters.js";
+import { FilterBanks, nextFrames, SILENT_BAND } from "./filter-banks.js";
+import { badFile, filesOf, PAST, PRESENT } from "./media-parameters.js";
 import { MelSpectrogram, melFilters } from "./mel-spectrogram.js";
 import { decodeWav, readWav, type WavFile } from "./wav.js";
 
-/** Name of the output with the samples or frames of each file. */
-export const LENGTHS = "lengths";
-
-/** Makes the tensors of requests from their files. */
+/**
+ * Makes the tensors of requests from their files or samples. The state of a stream has the samples that belong to
+ * frames of later requests.
+ */
 export class AudioPreparer {
   readonly #reader: WaveformReader;
   readonly #spectrogram: MelSpectrogram | undefined;
+  readonly #banks: FilterBanks | undefined;
 
   constructor(private readonly plan: AudioPlan) {
     this.#reader = new WaveformReader(plan);
     if (plan.features === "mel") this.#spectrogram = spectrogramOf(plan);
+    if (plan.features === "fbank") this.#banks = new FilterBanks(plan);
   }
 
   /**
-   * Prepares the files of a request.
+   * Prepares the tensors of a request.
    *
    * @param hasRows true if tensors have an axis of rows
-   * @throws TritonError INVALID_ARG for a bad file
+   * @param isLast true for the last request of a stream
+   * @throws TritonError INVALID_ARG for a bad file or bad samples
    */
-  prepare(files: readonly Uint8Array[], hasRows: boolean): Map<string, Tensor> {
-    const { outputName, lengths } = this.plan;
-    const waveforms = this.#reader.read(files);
-    const { shape, values } = this.#featuresOf(waveforms.files);
-    const batch = hasRows ? [files.length] : [];
+  prepare(inputs: Tensors, hasRows: boolean, isLast = false): Map<string, Tensor> {
+    const { input, inputName, inputLengthsName, outputName, lengths, lengthsName, stream } = this.plan;
+    const waveforms =
+      input === "file"
+        ? this.#reader.read(filesOf(inputs.get(inputName), inputName, hasRows))
+        : this.#reader.readSamples(inputs.get(inputName)!, inputs.get(inputLengthsName ?? ""), hasRows);
+    if (stream) return this.#continueStream(waveforms, inputs.get(PAST)!, hasRows, isLast);
+    const { shape, values } = this.#featuresOf(waveforms);
+    const rows = waveforms.files.length;
+    const batch = hasRows ? [rows] : [];
     const outputs = new Map([[outputName, Tensor.fromElements("FP32", [...batch, ...shape], values)]]);
     if (lengths) {
       const counts = Int32Array.from(waveforms.lengths, (samples) => this.#unitsOf(samples));
-      outputs.set(LENGTHS, Tensor.fromElements("INT32", [...batch, 1], counts));
+      outputs.set(lengthsName, Tensor.fromElements("INT32", [...batch, 1], counts));
     }
     return outputs;
   }
 
-  #featuresOf(files: readonly (readonly Float32Array[])[]): { shape: number[]; values: Float32Array } {
+  /** Frames that are complete with these samples. Requests of a stream have one row. */
+  #continueStream({ files, lengths }: Waveforms, past: Tensor, hasRows: boolean, isLast: boolean) {
+    const { mels, padFrames, outputName, lengths: hasLengths, lengthsName } = this.plan;
+    const samples = files[0]![0]!.subarray(0, lengths[0]);
+    // The state begins with one zero, before the samples.
+    const carried = (past.elements as Float32Array).subarray(1);
+    const next = nextFrames(this.#banks!, this.plan, carried, samples, isLast);
+    const frames = Math.max(1, Math.ceil(next.frames / padFrames)) * padFrames;
+    const values = new Float32Array(frames * mels).fill(SILENT_BAND, next.values.length);
+    values.set(next.values);
+    const present = new Float32Array(next.carried.length + 1);
+    present.set(next.carried, 1);
+    const batch = hasRows ? [1] : [];
+    const outputs = new Map([
+      [outputName, Tensor.fromElements("FP32", [...batch, frames, mels], values)],
+      [PRESENT, Tensor.fromElements("FP32", [...batch, present.length], present)],
+    ]);
+    const count = Int32Array.of(next.frames);
+    if (hasLengths) outputs.set(lengthsName, Tensor.fromElements("INT32", [...batch, 1], count));
+    return outputs;
+  }
+
+  #featuresOf({ files, lengths }: Waveforms): { shape: number[]; values: Float32Array } {
     const { mono, features, mels } = this.plan;
     const samples = files[0]![0]!.length;
+    if (features === "fbank") {
+      const count = this.#framesOf(samples);
+      const values = new Float32Array(files.length * count * mels);
+      for (const [row, [channel]] of files.entries()) {
+        this.#banks!.compute(channel!, this.#framesOf(lengths[row]!), values, row * count * mels);
+      }
+      return { shape: [count, mels], values };
+    }
     if (features === "waveform") {
       const all = files.flat();
       return { shape: mono ? [samples] : [files[0]!.length, samples], values: joined(all, samples) };
@@ -60,9 +101,11 @@ export class AudioPreparer {
 
   /**
    * Number of frames of a signal: at least one. Frames reach over the end of the signal, so that none of it is lost.
+   * Kaldi's filter banks are of frames inside of the signal, perhaps none.
    */
   #framesOf(samples: number): number {
     const { features, frameLength, hopLength, log } = this.plan;
+    if (features === "fbank") return this.#banks!.framesOf(samples);
     if (features === "frames") return 1 + Math.ceil(Math.max(0, samples - frameLength) / hopLength);
     return Math.max(1, this.#spectrogram!.framesOf(samples) - (log === "whisper" ? 1 : 0));
   }
@@ -96,17 +139,16 @@ export async function load(data: unknown): Promise<WorkerModel> {
   return {
     ownsOutputs: true,
     execute: async ({ inputs, rows, requests }: WorkerBatch) => {
-      const files = filesOf(inputs.get(plan.inputName), plan.inputName, hasRows);
       const separate: ExecutionResult[] = [];
-      let first = 0;
-      for (const [index, count] of rows.entries()) {
-        // The dims of a model without a batch axis may have an axis of rows.
-        const own = rows.length === 1 ? files : files.slice(first, first + count);
-        first += count;
+      // The dims of a model without a batch axis may have an axis of rows.
+      const parts = rows.length === 1 ? [inputs] : splitOutputs(inputs, rows);
+      for (const [index, own] of parts.entries()) {
         // Cancellations arrive between requests.
         if (index > 0) await new Promise((resolve) => setImmediate(resolve));
         try {
-          separate.push(requests[index]?.signal.aborted ? new Map() : preparer.prepare(own, hasRows));
+          const isOver = requests[index]?.signal.aborted;
+          const isLast = requests[index]?.sequenceEnd;
+          separate.push(isOver ? new Map() : preparer.prepare(own, hasRows, isLast));
         } catch (error) {
           separate.push(TritonError.from(error));
         }
@@ -116,7 +158,7 @@ export async function load(data: unknown): Promise<WorkerModel> {
   };
 }
 
-/** The tensors of a plan, without the axis of the rows. */
+/** The tensors of a plan, without the axis of the rows. The state of a stream is among them. */
 export function audioTensors({ inputName, outputName, features, mono, samples = -1, ...plan }: AudioPlan): {
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
@@ -125,10 +167,22 @@ export function audioTensors({ inputName, outputName, features, mono, samples = 
     waveform: mono ? [samples] : [-1, samples],
     frames: [-1, plan.frameLength],
     mel: [plan.mels, -1],
+    fbank: [-1, plan.mels],
   };
+  const inputs: TensorSpec[] =
+    plan.input === "file"
+      ? [{ name: inputName, dtype: "BYTES", shape: [1] }]
+      : [{ name: inputName, dtype: "FP32", shape: [-1] }];
   const outputs: TensorSpec[] = [{ name: outputName, dtype: "FP32", shape: frames[features] }];
-  if (plan.lengths) outputs.push({ name: LENGTHS, dtype: "INT32", shape: [1] });
-  return { inputs: [{ name: inputName, dtype: "BYTES", shape: [1] }], outputs };
+  if (plan.inputLengthsName !== undefined) {
+    inputs.push({ name: plan.inputLengthsName, dtype: "INT32", shape: [1] });
+  }
+  if (plan.lengths) outputs.push({ name: plan.lengthsName, dtype: "INT32", shape: [1] });
+  if (plan.stream) {
+    inputs.push({ name: PAST, dtype: "FP32", shape: [-1] });
+    outputs.push({ name: PRESENT, dtype: "FP32", shape: [-1] });
+  }
+  return { inputs, outputs };
 }
 
 function spectrogramOf(plan: AudioPlan): MelSpectrogram {
@@ -175,6 +229,41 @@ class WaveformReader {
     const lengths = decoded.map(([first]) => first!.length);
     const length = this.plan.samples ?? Math.max(...lengths);
     return { files: decoded.map((channels) => channels.map((samples) => padded(samples, length))), lengths };
+  }
+
+  /**
+   * The samples of a request.
+   *
+   * @param counts samples of each row without padding; undefined if there is none
+   * @throws TritonError INVALID_ARG for samples that are not finite, and for impossible lengths
+   */
+  readSamples(input: Tensor, counts: Tensor | undefined, hasRows: boolean): Waveforms {
+    const { inputName, inputLengthsName, maxSeconds, sampleRate, samples } = this.plan;
+    const rows = hasRows ? input.shape[0]! : 1;
+    const all = input.elements as Float32Array;
+    const width = rows === 0 ? 0 : all.length / rows;
+    if (samples === undefined && all.length > maxSeconds * sampleRate) {
+      const seconds = (all.length / sampleRate).toFixed(1);
+      throw badFile(inputName, undefined, `expected at most ${maxSeconds} seconds of audio, got ${seconds}`);
+    }
+    const given = Array.from({ length: rows }, (_, row) => {
+      const count = Number(counts?.elements[row] ?? width);
+      const place = rows === 1 ? undefined : row;
+      if (count < 0 || count > width) {
+        throw badFile(
+          inputLengthsName!,
+          place,
+          `expected 0 to ${width} samples, as input '${inputName}' has, got ${count}`,
+        );
+      }
+      const signal = all.subarray(row * width, row * width + count);
+      const bad = signal.findIndex((value) => !Number.isFinite(value));
+      if (bad < 0) return signal;
+      throw badFile(inputName, place, `expected finite samples, got ${signal[bad]} at ${bad}`);
+    });
+    const length = samples ?? width;
+    const files = given.map((signal) => [padded(signal.subarray(0, length), length)]);
+    return { files, lengths: given.map((signal) => Math.min(signal.length, length)) };
   }
 
   #open(file: Uint8Array, row: number | undefined): WavFile {

@@ -1,9 +1,12 @@
-import type {
-  Backend,
-  BackendFactory,
-  ExecutableRequest,
-  ExecutionResult,
-  Executor,
+import { readFile } from "node:fs/promises";
+import {
+  type Backend,
+  type BackendFactory,
+  type ExecutableRequest,
+  type ExecutionResult,
+  type Executor,
+  findModelFile,
+  type ModelSource,
 } from "@tritonjs/core/backend";
 import { importInstalled, inlineRequests } from "@tritonjs/core/internal";
 import {
@@ -14,6 +17,7 @@ import {
   float32ToFloat16,
   fromConfigDataType,
   type ModelConfig,
+  type ModelInput,
   type ModelOutput,
   Tensor,
   type TensorSpec,
@@ -67,14 +71,21 @@ function imageBackend(plan: ImagePlan): Backend {
     isolations: ["inline"],
     describe: () => ({ inputs: inputs.map(withRows), outputs: outputs.map(withRows) }),
     completeConfig: (config) => completeTensors(config, inputs, outputs),
-    createExecutor: ({ info }) => imageExecutor(plan, hasRows(info.modelConfig, plan.inputName)),
+    createExecutor: ({ info }) => imageExecutor(plan, hasRowsOf(plan, info.modelConfig)),
   };
+}
+
+/** Pixels have three axes beside that of the rows, files one. */
+function hasRowsOf({ inputName, inputDtype }: ImagePlan, config: ModelConfig): boolean {
+  if (inputDtype === "BYTES" || config.maxBatchSize > 0) return hasRows(config, inputName);
+  return (config.input.find(({ name }) => name === inputName)?.dims.length ?? 3) > 3;
 }
 
 /** The tensors of a plan, without the axis of the rows. */
 function tensorsOf(plan: ImagePlan) {
-  const { dtype, inputName, outputName } = plan;
-  const inputs: readonly TensorSpec[] = [{ name: inputName, dtype: "BYTES", shape: [1] }];
+  const { dtype, inputName, inputDtype, outputName } = plan;
+  const shape = inputDtype === "BYTES" ? [1] : [-1, -1, 3];
+  const inputs: readonly TensorSpec[] = [{ name: inputName, dtype: inputDtype, shape }];
   const outputs: TensorSpec[] = [{ name: outputName, dtype, shape: shapeOf(plan) }];
   if (plan.originalSize) outputs.push({ name: ORIGINAL_SIZE, dtype: "INT32", shape: [2] });
   return { inputs, outputs };
@@ -90,42 +101,77 @@ function shapeOf({ width, height, channels, layout }: ImagePlan): number[] {
  *
  * @throws TritonError INVALID_ARG for unknown parameters and invalid values
  */
-export const imageRepositoryBackend: BackendFactory = ({ config }) => {
+export const imageRepositoryBackend: BackendFactory = async (source) => {
+  const { config } = source;
   const read = new ParameterReader(config);
-  const output = config.output.find(({ name }) => name !== ORIGINAL_SIZE);
-  const layout = (read.text("layout") ?? "NCHW") as NonNullable<ImageOptions["layout"]>;
-  const size = sizeOf(config, output, layout);
-  const background = read.numbers("background") as ImageOptions["background"];
-  const options: ImageOptions = {
-    ...definedMembers({
-      width: read.number("width") ?? size?.width ?? 0,
-      height: read.number("height") ?? size?.height ?? 0,
-      fit: read.text("fit") as ImageOptions["fit"],
-      shorterSide: read.number("shorterSide"),
-      position: read.text("position") as ImageOptions["position"],
-      kernel: read.text("kernel") as ImageOptions["kernel"],
-      background,
-      colour: read.text("colour") as ImageOptions["colour"],
-      dtype: (read.text("dtype") ?? dtypeOf(output)) as ImageOptions["dtype"],
-      scale: read.number("scale"),
-      mean: oneOrMany(read.numbers("mean")),
-      std: oneOrMany(read.numbers("std")),
-      originalSize:
-        read.flag("originalSize") ?? (config.output.some(({ name }) => name === ORIGINAL_SIZE) || undefined),
-      animated: read.text("animated") as ImageOptions["animated"],
-      formats: read.words("formats") as ImageOptions["formats"],
-      failOn: read.text("failOn") as ImageOptions["failOn"],
-      maxPixels: read.number("maxPixels"),
-      maxBytes: read.number("maxBytes"),
-      concurrency: read.number("concurrency"),
-      inputName: config.input[0]?.name,
-      outputName: output?.name,
-      layout,
-    }),
-  } as ImageOptions;
+  const steps = config.defaultModelFilename === "" ? {} : await readSteps(source);
+  const written = {
+    width: read.number("width"),
+    height: read.number("height"),
+    fit: read.text("fit"),
+    shorterSide: read.number("shorterSide"),
+    position: read.text("position"),
+    kernel: read.text("kernel"),
+    background: read.numbers("background"),
+    colour: read.text("colour"),
+    layout: read.text("layout"),
+    dtype: read.text("dtype"),
+    scale: read.number("scale"),
+    mean: oneOrMany(read.numbers("mean")),
+    std: oneOrMany(read.numbers("std")),
+    originalSize: read.flag("originalSize"),
+    animated: read.text("animated"),
+    formats: read.words("formats"),
+    failOn: read.text("failOn"),
+    maxPixels: read.number("maxPixels"),
+    maxBytes: read.number("maxBytes"),
+    concurrency: read.number("concurrency"),
+  };
   read.assertNoOthers();
-  return imageBackend(planImage(options));
+  const chosen = { ...steps, ...definedMembers(written) } as Partial<ImageOptions>;
+  return imageBackend(planImage({ ...optionsOfTensors(config, chosen.layout ?? "NCHW"), ...chosen }));
 };
+
+/** Options that the written tensors give: their names, data types and sizes. */
+function optionsOfTensors(config: ModelConfig, layout: string): ImageOptions {
+  const [input] = config.input;
+  const output = config.output.find(({ name }) => name !== ORIGINAL_SIZE);
+  const tensors = {
+    ...(sizeOf(config, output, layout) ?? { width: 0, height: 0 }),
+    dtype: dtypeOf(output),
+    originalSize: config.output.some(({ name }) => name === ORIGINAL_SIZE) || undefined,
+    inputDtype: dtypeOf(input),
+    inputName: input?.name,
+    outputName: output?.name,
+  };
+  return definedMembers(tensors) as ImageOptions;
+}
+
+/**
+ * Reads options from a file of the version's directory, which `default_model_filename` names.
+ *
+ * @throws TritonError INVALID_ARG for a file without a JSON object of options, NOT_FOUND without the file
+ */
+async function readSteps(source: ModelSource): Promise<Partial<ImageOptions>> {
+  const { name, config } = source;
+  const { path } = await findModelFile(source, [config.defaultModelFilename]);
+  let got: string;
+  try {
+    const steps: unknown = JSON.parse(await readFile(path, "utf8"));
+    if (typeof steps === "object" && steps !== null && !Array.isArray(steps)) {
+      assertOptions(`model '${name}': ${config.defaultModelFilename}`, steps, IMAGE_OPTION_TYPES);
+      return steps;
+    }
+    got = Array.isArray(steps) ? "a list" : typeof steps;
+  } catch (error) {
+    if (TritonError.is(error)) throw error;
+    got = firstLine(error);
+  }
+  throw errorFor(
+    "INVALID_CONFIG",
+    `model '${name}': expected a JSON object of options in ${path}, got ${got}`,
+  );
+}
 
 function sizeOf(
   { maxBatchSize }: ModelConfig,
@@ -138,8 +184,8 @@ function sizeOf(
   return own.length === 3 && width! > 0 && height! > 0 ? { width: width!, height: height! } : undefined;
 }
 
-function dtypeOf(output: ModelOutput | undefined): string | undefined {
-  return output && fromConfigDataType(output.dataType);
+function dtypeOf(tensor: ModelInput | ModelOutput | undefined): string | undefined {
+  return tensor && fromConfigDataType(tensor.dataType);
 }
 
 function oneOrMany(values: number[] | undefined): number | number[] | undefined {
@@ -175,15 +221,15 @@ function imageExecutor(plan: ImagePlan, hasRows: boolean): Executor {
 
   /** Waits for all images of a request, even after one has failed, because threads still read the others. */
   async function prepare({ inputs }: ExecutableRequest, isOpen: () => boolean): Promise<ExecutionResult> {
-    const files = filesOf(inputs.get(inputName), inputName, hasRows);
-    const rows = files.length;
+    const images = imagesOf(inputs.get(inputName), plan, hasRows);
+    const rows = images.length;
     const pixels = pixelArray(dtype, rows * values);
     const sizes = new Int32Array(2 * rows);
     const settled = await Promise.allSettled(
-      files.map((file, row) =>
+      images.map((given, row) =>
         gate.run(async () => {
           if (!isOpen()) return;
-          const image = await decodeImage(sharp, plan, file, rows === 1 ? undefined : row);
+          const image = await decodeImage(sharp, plan, given, rows === 1 ? undefined : row);
           if (!isOpen()) return;
           if (image.originalSize !== undefined) sizes.set(image.originalSize, 2 * row);
           await write(image.pixels, image.channels, pixels, row * values);
@@ -236,11 +282,13 @@ const MAX_SIDE = 65_535;
 export async function decodeImage(
   sharp: SharpModule,
   plan: ImagePlan,
-  file: Uint8Array,
+  given: Uint8Array | PixelImage,
   row: number | undefined,
 ): Promise<DecodedImage> {
   const refuse = (text: string, cause?: unknown) => badFile(plan.inputName, row, text, cause);
   const { maxBytes, maxPixels, formats } = plan;
+  if (!(given instanceof Uint8Array)) return await resizePixels(sharp, plan, given, refuse);
+  const file = given;
   if (file.byteLength > maxBytes) {
     throw refuse(`expected an image of at most ${maxBytes} bytes, got ${file.byteLength}`);
   }
@@ -275,6 +323,56 @@ export async function decodeImage(
     if (TritonError.is(error)) throw error;
     throw refuse(`cannot decode the ${format} image: ${firstLine(error)}`, error);
   }
+}
+
+/** An image that the client has decoded. */
+interface PixelImage {
+  readonly height: number;
+  readonly width: number;
+  /** Values from 0 to 255, three for each pixel. */
+  readonly values: Uint8Array | Float32Array;
+}
+
+/** The images of an input: files, or pixels [height, width, 3] for each row. */
+function imagesOf(
+  input: Tensor | undefined,
+  { inputName, inputDtype }: ImagePlan,
+  hasRows: boolean,
+): readonly (Uint8Array | PixelImage)[] {
+  if (inputDtype === "BYTES") return filesOf(input, inputName, hasRows);
+  const { shape, elements } = input!;
+  const [height, width, channels] = shape.slice(-3) as [number, number, number];
+  if (channels !== 3) throw badFile(inputName, undefined, `expected 3 channels at the end, got ${channels}`);
+  const rows = hasRows ? shape[0]! : 1;
+  const size = height * width * channels;
+  const values = elements as Uint8Array | Float32Array;
+  return Array.from({ length: rows }, (_, row) => ({
+    height,
+    width,
+    values: values.subarray(row * size, (row + 1) * size),
+  }));
+}
+
+async function resizePixels(
+  sharp: SharpModule,
+  plan: ImagePlan,
+  { height, width, values }: PixelImage,
+  refuse: (text: string, cause?: unknown) => TritonError,
+): Promise<DecodedImage> {
+  if (height === 0 || width === 0) throw refuse(`expected an image with pixels, got ${height}x${width}`);
+  if (height * width > plan.maxPixels || Math.max(height, width) > MAX_SIDE) {
+    throw refuse(`expected an image of at most ${plan.maxPixels} pixels, got ${height}x${width}`);
+  }
+  const strange = values.find((value) => !(value >= 0 && value <= 255));
+  if (strange !== undefined) throw refuse(`expected values from 0 to 255, got ${strange}`);
+  const pixels = values instanceof Uint8Array ? values : Uint8Array.from(values, Math.round);
+  const source = sharp(pixels, { raw: { width, height, channels: 3 } });
+  const { data, info } = await sized(source, plan).raw().toBuffer({ resolveWithObject: true });
+  return {
+    pixels: data,
+    channels: info.channels,
+    originalSize: plan.originalSize ? [height, width] : undefined,
+  };
 }
 
 /** Part of the text with which `sharp` refuses an image of too many pixels. */

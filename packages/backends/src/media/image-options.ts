@@ -80,6 +80,13 @@ export interface ImageOptions {
    * @default twice the number of processors, at most the size of libuv's pool (4, or UV_THREADPOOL_SIZE)
    */
   readonly concurrency?: number;
+  /**
+   * `BYTES` for encoded files; `UINT8` or `FP32` for images that the client has decoded: [height, width, 3] from 0 to 255,
+   * in the order RGB. `FP32` is rounded.
+   *
+   * @default "BYTES"
+   */
+  readonly inputDtype?: "BYTES" | "UINT8" | "FP32";
   /** Name of the input, BYTES [1]. @default "image" */
   readonly inputName?: string;
   /** Name of the output. @default "pixels" */
@@ -107,6 +114,7 @@ export const IMAGE_OPTION_TYPES = optionTypes<ImageOptions>({
   maxPixels: "number",
   maxBytes: "number",
   concurrency: "number",
+  inputDtype: "string",
   inputName: "string",
   outputName: "string",
 });
@@ -140,6 +148,7 @@ const DEFAULTS = {
   // Photographs of telephones have 12 to 50 million pixels. Decoded, this many take 150 MB.
   maxPixels: 50_000_000,
   maxBytes: 32 * 2 ** 20,
+  inputDtype: "BYTES",
   inputName: "image",
   outputName: "pixels",
 } as const satisfies Partial<ImageOptions>;
@@ -153,6 +162,7 @@ const WORDS = {
   colour: ["RGB", "BGR", "grey"],
   layout: ["NCHW", "NHWC"],
   dtype: ["FP32", "FP16", "UINT8"],
+  inputDtype: ["BYTES", "UINT8", "FP32"],
   animated: ["refuse", "first"],
   failOn: ["truncated", "error", "warning"],
 } as const;

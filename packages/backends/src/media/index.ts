@@ -2,15 +2,15 @@ import { type Backend, type BackendFactory, type Executor, workerExecutor } from
 import { inlineRequests, wrongParameter } from "@tritonjs/core/internal";
 import { assertOptions, definedMembers, type TensorSpec } from "@tritonjs/protocol";
 import { AUDIO_OPTION_TYPES, type AudioOptions, type AudioPlan, planAudio } from "./audio-options.js";
-import { type AudioData, AudioPreparer, audioTensors, LENGTHS } from "./audio-preparer.js";
+import { type AudioData, AudioPreparer, audioTensors } from "./audio-preparer.js";
 import { imageRepositoryBackend } from "./image-backend.js";
-import { completeTensors, filesOf, hasRows, ParameterReader } from "./media-parameters.js";
+import { completeTensors, hasRows, ParameterReader } from "./media-parameters.js";
 
 /*
  * `@tritonjs/backends/media`: backends that prepare images and audio for models.
  */
 
-export type { AudioFeatures, AudioLog, AudioOptions } from "./audio-options.js";
+export type { AudioFeatures, AudioInput, AudioLog, AudioOptions } from "./audio-options.js";
 export { image } from "./image-backend.js";
 export type { ImageFit, ImageFormat, ImageKernel, ImageOptions, ImagePosition } from "./image-options.js";
 export type { MelScale } from "./mel-spectrogram.js";
@@ -56,14 +56,18 @@ function audioBackend(plan: AudioPlan, isolation: "worker" | "inline" = "worker"
 
 /**
  * The backend `audio` for models of a repository. Its options are parameters with the same names in snake case. The
- * parameter `isolation` is `worker` or `inline`. Written tensors give their names.
+ * parameter `isolation` is `worker` or `inline`. Written tensors give their names: those of INT32 are the lengths, and
+ * an input of FP32 has samples.
  *
  * @throws TritonError INVALID_ARG for unknown parameters and invalid values
  */
 const audioRepositoryBackend: BackendFactory = ({ name, config }) => {
   const read = new ParameterReader(config);
-  const output = config.output.find((one) => one.name !== LENGTHS);
-  const hasLengths = config.output.some((one) => one.name === LENGTHS) || undefined;
+  const isCount = ({ dataType }: { readonly dataType: string }) => dataType === "TYPE_INT32";
+  const output = config.output.find((one) => !isCount(one));
+  const lengths = config.output.find(isCount);
+  const input = config.input.find((one) => !isCount(one));
+  const isFile = input === undefined || input.dataType === "TYPE_STRING";
   const options = definedMembers({
     preset: read.text("preset") as AudioOptions["preset"],
     features: read.text("features") as AudioOptions["features"],
@@ -83,10 +87,17 @@ const audioRepositoryBackend: BackendFactory = ({ name, config }) => {
     melNorm: read.text("melNorm") as AudioOptions["melNorm"],
     log: read.text("log") as AudioOptions["log"],
     floor: read.number("floor"),
-    lengths: read.flag("lengths") ?? hasLengths,
+    lengths: read.flag("lengths") ?? (lengths === undefined ? undefined : true),
+    lengthsName: lengths?.name,
+    input: (read.text("input") as AudioOptions["input"]) ?? (isFile ? undefined : "samples"),
+    inputLengthsName: config.input.find(isCount)?.name,
+    stream: read.flag("stream"),
+    frameMultiple: read.number("frameMultiple"),
+    padFrames: read.number("padFrames"),
+    flushFrames: read.number("flushFrames"),
     maxBytes: read.number("maxBytes"),
     maxSeconds: read.number("maxSeconds"),
-    inputName: config.input[0]?.name,
+    inputName: input?.name,
     outputName: output?.name,
   });
   const isolation = read.text("isolation");
@@ -100,10 +111,7 @@ const audioRepositoryBackend: BackendFactory = ({ name, config }) => {
 /** Prepares audio on this thread, one request after another, with a turn of the event loop between them. */
 function inlineAudio({ plan, hasRows }: AudioData): Executor {
   const preparer = new AudioPreparer(plan);
-  const { inputName } = plan;
-  return inlineRequests(({ inputs }) =>
-    preparer.prepare(filesOf(inputs.get(inputName), inputName, hasRows), hasRows),
-  );
+  return inlineRequests(({ inputs, sequenceEnd }) => preparer.prepare(inputs, hasRows, sequenceEnd));
 }
 
 /** Backends for models of a repository, by the name in `config.pbtxt`. */

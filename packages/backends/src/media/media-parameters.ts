@@ -19,7 +19,8 @@ import {
  * ```
  */
 export class ParameterReader {
-  readonly #known = new Set<string>();
+  /** The library itself adds the parameter `substitute`. */
+  readonly #known = new Set<string>(["substitute"]);
 
   constructor(private readonly config: Pick<ModelConfig, "name" | "parameters">) {}
 
@@ -70,7 +71,10 @@ export class ParameterReader {
     const { name, parameters } = this.config;
     const other = Object.keys(parameters).find((key) => !this.#known.has(key));
     if (other === undefined) return;
-    const known = [...this.#known].sort().join(", ");
+    const known = [...this.#known]
+      .filter((key) => key !== "substitute")
+      .sort()
+      .join(", ");
     throw errorFor(
       "INVALID_CONFIG",
       `model '${name}': expected only the parameters ${known}, got '${other}'`,
@@ -147,9 +151,14 @@ export function hasRows({ maxBatchSize, input }: ModelConfig, name: string): boo
 /** Largest batch of a model of a repository whose configuration does not set it. */
 const MAX_BATCH_SIZE = 32;
 
+/** Names of the state of a step that goes on from request to request: as input, and as output. */
+export const PAST = "past";
+export const PRESENT = "present";
+
 /**
  * Completes a configuration of a repository. A model without written tensors batches, with the written size or 32. If
- * tensors are written and `max_batch_size` is 0, requests have no batch axis.
+ * tensors are written and `max_batch_size` is 0, requests have no batch axis. A state is written as such, not as a
+ * tensor.
  *
  * @param inputs tensors without the batch axis
  * @param outputs tensors without the batch axis
@@ -163,6 +172,10 @@ export function completeTensors(
   const { input, output, maxBatchSize, sequenceBatching } = config.config;
   if (maxBatchSize === 0 && input.length + output.length === 0) config.setMaxBatchSize(MAX_BATCH_SIZE);
   if (config.config.maxBatchSize > 1 && sequenceBatching === undefined) config.setDynamicBatching();
-  for (const { name, dtype, shape } of inputs) config.addInput({ name, dataType: dtype, dims: shape });
-  for (const { name, dtype, shape } of outputs) config.addOutput({ name, dataType: dtype, dims: shape });
+  for (const { name, dtype, shape } of inputs) {
+    if (name !== PAST) config.addInput({ name, dataType: dtype, dims: shape });
+  }
+  for (const { name, dtype, shape } of outputs) {
+    if (name !== PRESENT) config.addOutput({ name, dataType: dtype, dims: shape });
+  }
 }

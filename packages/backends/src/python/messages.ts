@@ -1,5 +1,5 @@
-import type { ExecutableRequest, Execution, ExecutorContext } from "@tritonjs/core/backend";
-import { toConfigJson } from "@tritonjs/core/internal/worker";
+import type { Execution, ExecutorContext } from "@tritonjs/core/backend";
+import { sequenceFlags, sequenceOfFlags, toConfigJson } from "@tritonjs/core/internal/worker";
 import {
   type ErrorCode,
   errorReasons,
@@ -176,9 +176,6 @@ export function loadMessage(
   } as const;
 }
 
-const START = 1;
-const END = 2;
-
 /**
  * The frame that sends a batch to the model. Its requests are not merged.
  *
@@ -197,7 +194,7 @@ export function batchFrame(
     requests: requests.map((request) => ({
       id: request.id,
       correlationId: writeCorrelationId(request.correlationId),
-      flags: flagsOf(request),
+      flags: sequenceFlags(request),
       timeout: request.queueTimeoutMicroseconds,
       parameters: parametersJson(request.parameters),
       requested: request.requestedOutputs,
@@ -213,15 +210,7 @@ function writeCorrelationId(id: bigint | string | undefined): string | readonly 
   return typeof id === "string" ? [id] : String(id ?? 0n);
 }
 
-function flagsOf({ sequenceStart, sequenceEnd }: ExecutableRequest): number {
-  return (sequenceStart ? START : 0) | (sequenceEnd ? END : 0);
-}
-
 /** Reads the sequence of a request that a model makes. */
 export function readSequence({ correlationId: id, flags }: WireCall): RequestSequence {
-  return {
-    id: typeof id === "string" ? BigInt(id) : id[0],
-    start: (flags & START) !== 0,
-    end: (flags & END) !== 0,
-  };
+  return sequenceOfFlags(typeof id === "string" ? BigInt(id) : id[0], flags);
 }

@@ -6,7 +6,7 @@ import { planAudio } from "../../src/media/audio-options.js";
 import { AudioPreparer } from "../../src/media/audio-preparer.js";
 import { decodeImage } from "../../src/media/image-backend.js";
 import { planImage } from "../../src/media/image-options.js";
-import { fixture } from "./support/fixtures.js";
+import { fixture, inputsOf } from "./support/fixtures.js";
 import { writeWav } from "./support/write-wav.js";
 
 /** Changes, cuts and repetitions of a file. */
@@ -61,12 +61,13 @@ describe("a WAV file with any header is prepared with finite values or refused",
     { features: "mel", mels: 8, log: "whisper", maxSeconds: 2 },
     { features: "frames", seconds: 0.1 },
     { preset: "whisper", seconds: 0.05 },
+    { features: "fbank", mels: 8, maxSeconds: 2 },
   ].map((options) => new AudioPreparer(planAudio(options as never)));
 
   function prepareAll(file: Uint8Array): void {
     for (const preparer of preparers) {
       try {
-        for (const tensor of preparer.prepare([file], true).values()) {
+        for (const tensor of preparer.prepare(inputsOf([file]), true).values()) {
           expect((tensor.elements as Float32Array).every(Number.isFinite)).toBe(true);
         }
       } catch (error) {

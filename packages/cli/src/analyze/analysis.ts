@@ -38,11 +38,8 @@ const HOPELESS = 3;
 
 /** Measures candidates and remembers the results. Searches decide which candidates. */
 export class Analysis {
-  readonly machine: AnalyzeMachine;
   readonly goal: SearchGoal;
   readonly load: AnalyzeLoad;
-  readonly signal: AbortSignal;
-  readonly observer: AnalysisObserver;
   readonly predictions = new Map<string, Prediction>();
   /** Estimates of measured candidates, by their keys, from a search that has some. They decide the order of results. */
   readonly estimates = new Map<string, readonly LevelRun[]>();
@@ -53,13 +50,20 @@ export class Analysis {
   readonly #calibrations: Map<string, CandidateResult>;
   #failedFirst = 0;
 
-  constructor(private readonly parts: AnalysisParts) {
-    this.machine = parts.machine;
-    this.goal = parts.goal;
-    this.load = parts.load;
-    this.signal = parts.signal;
-    this.observer = parts.observer ?? {};
-    const earlier = parts.earlier ?? [];
+  /**
+   * @param signal aborts the search
+   * @param earlier results of an interrupted search
+   */
+  constructor(
+    readonly machine: AnalyzeMachine,
+    { goal, load }: { readonly goal: SearchGoal; readonly load: AnalyzeLoad },
+    readonly signal: AbortSignal,
+    readonly observer: AnalysisObserver,
+    private readonly checkpoint?: Checkpoint,
+    earlier: readonly CandidateResult[] = [],
+  ) {
+    this.goal = goal;
+    this.load = load;
     this.#earlier = new Map(
       earlier.filter((one) => !one.isCalibration).map((one) => [candidateKey(one.candidate), one]),
     );
@@ -161,7 +165,7 @@ export class Analysis {
     // The walk may count its calls, so its first answer is used.
     let first: AnalyzeLevel | undefined = next;
     const rest: LevelWalk = (runs) => {
-      const level = first ?? (this.parts.isOverBudget?.() ? undefined : walk(runs));
+      const level = first ?? (this.observer.isOverBudget?.() ? undefined : walk(runs));
       first = undefined;
       return level;
     };
@@ -246,7 +250,7 @@ export class Analysis {
   }
 
   async #write(): Promise<void> {
-    const { checkpoint } = this.parts;
+    const { checkpoint } = this;
     if (checkpoint === undefined) return;
     const before = checkpoint.fault;
     await checkpoint.write([...this.#results.values(), ...this.#calibrations.values()]);
@@ -282,13 +286,13 @@ export class Analysis {
   }
 
   get #place(): RunPlace {
-    return { machine: this.machine, signal: this.signal, now: () => this.parts.now() };
+    return { machine: this.machine, signal: this.signal, now: () => this.observer.now() };
   }
 
   /** Why the search has to end now; undefined if it continues. */
   #endsBy(): "interrupted" | "budget" | undefined {
     if (this.signal.aborted) return "interrupted";
-    return this.parts.isOverBudget?.() ? "budget" : undefined;
+    return this.observer.isOverBudget?.() ? "budget" : undefined;
   }
 
   #checkEnd(): void {
@@ -313,27 +317,17 @@ export class Analysis {
 const calibrationKey = (candidate: Candidate, { mode, value }: AnalyzeLevel) =>
   `${candidateKey(candidate)} at ${mode} ${value}`;
 
+/** Follows a search, and decides when its time is over. */
 export interface AnalysisObserver {
+  now(): number;
+  /** Whether the time for the search would be over before the end of the next measurement. @default false */
+  isOverBudget?(): boolean;
   onBegin?(candidate: Candidate, levels: readonly AnalyzeLevel[]): void;
   /** Called after a turn of a candidate with its share of a measurement. */
   onTurn?(share: number): void;
   onResult?(result: CandidateResult): void;
   onPhase?(text: string): void;
   onCheckpointFault?(text: string): void;
-}
-
-export interface AnalysisParts {
-  readonly machine: AnalyzeMachine;
-  readonly goal: SearchGoal;
-  readonly load: AnalyzeLoad;
-  readonly signal: AbortSignal;
-  readonly observer?: AnalysisObserver;
-  readonly checkpoint?: Checkpoint;
-  /** Results of an interrupted search. */
-  readonly earlier?: readonly CandidateResult[];
-  now(): number;
-  /** Whether the time for the search would be over before the end of the next measurement. */
-  isOverBudget?(): boolean;
 }
 
 /** Ends a search: it was interrupted, or its budget is used up. What was measured stays. */

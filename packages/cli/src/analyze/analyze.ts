@@ -53,30 +53,27 @@ import { ModuleMachine, RepositoryMachine } from "./served-machines.js";
  * ```
  */
 export async function analyze(args: readonly string[], terminal: ToolTerminal): Promise<number> {
-  return analyzeWith(args, terminal, {
-    openMachine: ({ source, models, measuring }) =>
-      source.kind === "repository"
-        ? RepositoryMachine.open(source.path, models, measuring)
-        : ModuleMachine.open(source.path, models, measuring),
-    now: () => performance.now(),
-  });
+  return analyzeWith(args, terminal, openMachine, () => performance.now());
 }
+
+type OpenMachine = (settings: AnalyzeSettings) => Promise<AnalyzeMachine>;
+
+const openMachine: OpenMachine = ({ source, models, measuring }) =>
+  source.kind === "repository"
+    ? RepositoryMachine.open(source.path, models, measuring)
+    : ModuleMachine.open(source.path, models, measuring);
 
 export async function analyzeWith(
   args: readonly string[],
   terminal: ToolTerminal,
-  parts: AnalyzeParts,
+  open: OpenMachine,
+  now: () => number,
 ): Promise<number> {
   const command = analyzeOptions(VERSION);
   return runCommand(command, args, { terminal, faultCode: EXIT.error }, () => {
     const settings = readAnalyzeSettings(command.opts(), commandLineText("tritonjs analyze", args));
-    return new AnalyzeRun(settings, terminal, parts.now).run(parts.openMachine);
+    return new AnalyzeRun(settings, terminal, now).run(open);
   });
-}
-
-interface AnalyzeParts {
-  openMachine(this: void, settings: AnalyzeSettings): Promise<AnalyzeMachine>;
-  now(this: void): number;
 }
 
 const MOST_INSTANCES = 4;
@@ -89,12 +86,12 @@ class AnalyzeRun {
     private readonly now: () => number,
   ) {}
 
-  async run(openMachine: AnalyzeParts["openMachine"]): Promise<number> {
+  async run(open: OpenMachine): Promise<number> {
     const { signal, stopped } = stopSignal(
       this.terminal,
       "the reports are written after the measurement that runs",
     );
-    const machine = await Promise.race([openMachine(this.settings), stopped]);
+    const machine = await Promise.race([open(this.settings), stopped]);
     if (machine === undefined) return EXIT.interrupted;
     try {
       return await this.#search(machine, signal);
@@ -104,20 +101,11 @@ class AnalyzeRun {
   }
 
   async #search(machine: AnalyzeMachine, signal: AbortSignal): Promise<number> {
-    const { goal, load, budgetMs, exportPath, resume, command } = this.settings;
+    const { budgetMs, exportPath, resume, command } = this.settings;
     const progress = new AnalyzeProgress(this.terminal, this.now, budgetMs);
     const checkpoint = new Checkpoint(exportPath, fingerprintOf(this.settings, machine));
-    const analysis = new Analysis({
-      machine,
-      goal,
-      load,
-      signal,
-      observer: progress,
-      checkpoint,
-      earlier: resume ? await checkpoint.read() : [],
-      now: this.now,
-      isOverBudget: () => progress.isOverBudget(),
-    });
+    const earlier = resume ? await checkpoint.read() : [];
+    const analysis = new Analysis(machine, this.settings, signal, progress, checkpoint, earlier);
     progress.attach(analysis);
     const search = this.#modeFor(machine);
     const endedBy = await this.#searchUntilEnd(analysis, search, signal);
@@ -256,7 +244,7 @@ class AnalyzeProgress implements AnalysisObserver {
 
   constructor(
     private readonly output: ToolTerminal,
-    private readonly now: () => number,
+    readonly now: () => number,
     private readonly budgetMs: number | undefined,
   ) {
     this.#startMs = now();

@@ -21,7 +21,7 @@ import {
   needsOneThread,
   type ThreadShare,
 } from "./load-level.js";
-import { type KeptParts, RecordColumns, type RequestRecords } from "./request-records.js";
+import { RecordColumns, type RequestRecords, type ResponseRecording } from "./request-records.js";
 import { PlainSource, type RequestSource, type SequenceRules, SequenceSource } from "./sequence-load.js";
 
 /** Requests later than this after their slot count as delayed, as in perf_analyzer. */
@@ -283,7 +283,7 @@ export interface LoopPlan {
     readonly serial: boolean;
   };
   readonly timeoutMs?: number;
-  readonly kept: KeptParts;
+  readonly kept: ResponseRecording;
 }
 
 export interface ThreadPlan extends LoopPlan {

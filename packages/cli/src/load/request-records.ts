@@ -72,7 +72,8 @@ export interface LoadWindow {
 const MOST_ERRORS = 100;
 const OTHER_ERRORS = "other errors (the window has too many different ones)";
 
-export interface KeptParts {
+/** Which parts of the responses to a request are recorded. */
+export interface ResponseRecording {
   readonly responses: boolean;
   readonly outputs: boolean;
   readonly tokens: boolean;
@@ -110,7 +111,7 @@ export class RecordColumns {
   #inputTokens: number[] = [];
   #outputs: string[] = [];
 
-  constructor(private readonly kept: KeptParts) {}
+  constructor(private readonly kept: ResponseRecording) {}
 
   add(request: LoadRequest): void {
     const i = this.#count++;

@@ -39,6 +39,12 @@ export const repositoryOptions = {
   "Model Repository": {
     "model-store": { ...repository, description: "Alias of --model-repository." },
     "model-repository": repository,
+    model: list(
+      "model",
+      "Model that is a class with predict: module.js#Class, module.py#Class. Or a folder with a model-settings.json of " +
+        "MLServer. name=... gives it another name. May be given several times.",
+      (text) => text,
+    ),
     "exit-on-error": boolean("Exit when anything fails during the start.", true),
     "disable-auto-complete-config": flag(
       "Do not complete model configurations from the model files. Each model then needs a complete config.pbtxt.",

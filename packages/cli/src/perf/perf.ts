@@ -55,13 +55,13 @@ import { bestOf, exitCodeOf, failedAssertions } from "./run-verdict.js";
  * ```
  */
 export async function perf(args: readonly string[], terminal: ToolTerminal): Promise<number> {
-  return perfWith(args, terminal, realParts);
+  return perfWith(args, terminal, realTestbed);
 }
 
 export async function perfWith(
   args: readonly string[],
   terminal: ToolTerminal,
-  parts: PerfParts,
+  testbed: Testbed,
 ): Promise<number> {
   const command = perfOptions(VERSION);
   // perf_analyzer has this name of --help too.
@@ -69,7 +69,7 @@ export async function perfWith(
   return runCommand(command, given, { terminal, faultCode: EXIT.error }, () => {
     const settings = readSettings(command.opts(), commandLineText("tritonjs perf", args));
     for (const warning of settingWarnings(settings)) terminal.writeError(`[WARNING] ${warning}\n`);
-    return new PerfRun(settings, terminal, parts).run();
+    return new PerfRun(settings, terminal, testbed).run();
   });
 }
 
@@ -83,14 +83,14 @@ class PerfRun {
   constructor(
     private readonly settings: PerfSettings,
     private readonly terminal: ToolTerminal,
-    private readonly parts: PerfParts,
+    private readonly testbed: Testbed,
   ) {
     this.#stop = stopSignal(terminal, "requests in flight finish");
   }
 
   async run(): Promise<number> {
     const { stopped } = this.#stop;
-    const target = await Promise.race([this.parts.openTarget(this.settings.target), stopped]);
+    const target = await Promise.race([this.testbed.openTarget(this.settings.target), stopped]);
     if (target === undefined) return EXIT.interrupted;
     try {
       return await this.#measure(target);
@@ -101,13 +101,13 @@ class PerfRun {
 
   async #measure(target: OpenedTarget): Promise<number> {
     const { settings, tokens } = { settings: this.settings, tokens: this.#tokensOf(target) };
-    const data = await this.parts.loadData(target, settings);
+    const data = await this.testbed.loadData(target, settings);
     const plan = plannedLoad(settings, data, target.model);
     const run = this.#describe(target, plan);
     const keepResponses = tokens !== undefined || settings.reports.profile !== undefined;
     const server = await this.#watchServer(target);
     const metrics = this.#watchMetrics(target);
-    const generator = await this.parts.startGenerator(target, data, { ...settings.load, keepResponses });
+    const generator = await this.testbed.startGenerator(target, data, { ...settings.load, keepResponses });
     let profile: ProfileExport | undefined;
     try {
       profile = await this.#openProfile(data);
@@ -115,7 +115,7 @@ class PerfRun {
       const options = { ...settings.measure, ...(tokens !== undefined && { tokens }) };
       await this.#measureWith(plan, {
         generator,
-        clock: this.parts.clock,
+        clock: this.testbed.clock,
         options,
         ...(server !== undefined && { server }),
         ...(metrics !== undefined && { metrics }),
@@ -260,15 +260,15 @@ async function fetchPage(url: string): Promise<string> {
   return response.text();
 }
 
-/** Opens what the command works with. Tests replace it. */
-export interface PerfParts {
+/** The clock, the server, the data and the load of a measurement. Tests have simulated ones. */
+export interface Testbed {
   readonly clock: MeasureClock;
   openTarget(settings: TargetSettings): Promise<OpenedTarget>;
   loadData(target: OpenedTarget, settings: PerfSettings): Promise<DataSet>;
   startGenerator(target: OpenedTarget, data: DataSet, options: LoadOptions): Promise<LoadGenerator>;
 }
 
-const realParts: PerfParts = {
+const realTestbed: Testbed = {
   clock: processClock,
   openTarget,
   loadData: ({ model }, { data }) =>

@@ -7,6 +7,7 @@ import { descriptorFault } from "../descriptor-fault.js";
 import { OptionError } from "../options/option.js";
 import { type OptionValues, SERVICES, type ServiceName } from "../options/options.js";
 import { readArguments } from "../options/read-arguments.js";
+import { classModels } from "./class-models.js";
 import {
   accessWarning,
   frontendThreads,
@@ -57,15 +58,16 @@ export async function serve(
     const pages = values.dashboard ? await openDashboard(values) : undefined;
     const frontends = await openChosenFrontends(values, pages, await openOpenAi(values));
     const tracer =
-      traces.spans && (await loadSpanTracer(traces.spans, (message) => triton?.service.log.error(message)));
+      traces.spans &&
+      (await loadSpanTracer(traces.spans, (message) => triton?.service.log.of("tracer").error(message)));
     triton = new Triton({
-      ...tritonSettings(values, logger),
+      ...tritonSettings(values, logger, await classModels(values.model)),
       trace: traces.options,
       ...(tracer !== undefined && { tracer }),
       ...extensions,
     });
     for (const complaint of metricsComplaints(values["metrics-config"])) {
-      triton.service.log.error(complaint);
+      triton.service.log.of("metrics").error(complaint);
     }
     const started = start(triton, frontends, values, terminal.columns).then(() => {
       isServing = true;
@@ -104,10 +106,11 @@ async function start(
   const { addresses } = await triton.serve({ frontends, frontendThreads: frontendThreads(values) });
   for (const [name, { host, port }] of Object.entries(addresses)) {
     const address = host.includes(":") ? `[${host}]` : host;
-    service.log.info(`Started ${SERVICES[name as ServiceName]?.logName ?? name} at ${address}:${port}`);
+    const log = service.log.of(name === "grpc" ? "grpc_server" : "http_server");
+    log.info(`Started ${SERVICES[name as ServiceName]?.logName ?? name} at ${address}:${port}`);
   }
   const warning = accessWarning(values);
-  if (warning !== undefined) service.log.warning(warning);
+  if (warning !== undefined) service.log.of("main").warning(warning);
 }
 
 /** Logs the models that are still loading, every ten seconds until stopped. */
@@ -123,7 +126,7 @@ export function reportProgress(service: InferenceService): { stop(): void } {
     }
     const loading = index.filter(({ state }) => state === "LOADING");
     const names = loading.map(({ name, version }) => `${name}:${version}`).join(", ");
-    if (names !== "") service.log.info(`still loading after ${seconds} seconds: ${names}`);
+    if (names !== "") service.log.of("server").info(`still loading after ${seconds} seconds: ${names}`);
   }, PROGRESS_SECONDS * 1000).unref();
   return { stop: () => clearInterval(timer) };
 }
@@ -145,7 +148,7 @@ const LAST_WORDS_MS = 1000;
 
 /** Stops a server. Requests in flight may finish within the time limit. */
 async function stopServer(triton: Triton, exitTimeoutSecs: number, exitDelaySecs: number): Promise<number> {
-  const { log } = triton.service;
+  const log = triton.service.log.of("server");
   const delaySecs = Math.max(0, exitDelaySecs);
   if (delaySecs > 0) log.info(`Accepting requests for ${delaySecs} more seconds.`);
   else log.info("Waiting for in-flight requests to complete.");
@@ -215,7 +218,7 @@ async function modelRows(service: InferenceService): Promise<ModelRow[]> {
  * object for each model and one for the options.
  */
 async function logStart(service: InferenceService, values: OptionValues, columns: number): Promise<void> {
-  const { log } = service;
+  const log = service.log.of("server");
   // Without a repository there are no models to show.
   const models = await modelRows(service).catch(() => undefined);
   const options = optionRows(service.serverMetadata(), values);

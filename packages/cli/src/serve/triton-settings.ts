@@ -7,11 +7,16 @@ import { TritonError } from "@tritonjs/protocol";
 import { type NamedSetting, OptionError, readInteger } from "../options/option.js";
 import type { OptionName, OptionValues } from "../options/options.js";
 import { readTraceLevel, readTraceMode } from "../options/server-options.js";
+import type { ClassModels } from "./class-models.js";
 import { closedBy, closedGroups } from "./open-frontends.js";
 
 /** The options of the server that the command line requests. */
-export function tritonSettings(values: OptionValues, logger: Logger): TritonOptions {
-  const repositories = repositoryPaths(values);
+export function tritonSettings(
+  values: OptionValues,
+  logger: Logger,
+  { repository, modelFormats }: ClassModels = { repository: undefined, modelFormats: [] },
+): TritonOptions {
+  const repositories = [...repositoryPaths(values), ...(repository === undefined ? [] : [repository])];
   // The models of a multi-model endpoint are registered when the platform loads them.
   if (repositories.length === 0 && !values["sagemaker-multi-model"]) {
     throw creating("Invalid argument - --model-repository must be specified");
@@ -30,6 +35,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     logError: values["log-error"],
     logFormat: values["log-format"],
     modelRepository: repositories,
+    ...(modelFormats.length > 0 && { modelFormats }),
     modelControlMode: values["model-control-mode"],
     // A shorter interval would poll without a pause.
     repositoryPollSecs: Math.max(1, values["repository-poll-secs"]),

@@ -25,14 +25,15 @@ import type {
   InferRequestOptions,
   ModelCallOptions,
 } from "./client-options.js";
-import { GrpcCalls, method } from "./grpc-calls.js";
-import { decodeInferResponse, encodeInferRequest, type ResponseMessage } from "./infer-messages.js";
 import {
+  GrpcCalls,
+  method,
   type StreamInferOptions,
   type StreamInferResponse,
   type StreamRequests,
   streamInfer,
-} from "./stream-infer.js";
+} from "./grpc-calls.js";
+import { decodeInferResponse, encodeInferRequest, type ResponseMessage } from "./infer-messages.js";
 
 export type {
   ArrayOf,
@@ -58,7 +59,7 @@ export type {
   StreamInferRequest,
 } from "./client-options.js";
 
-export type { StreamInferOptions, StreamInferResponse, StreamRequests } from "./stream-infer.js";
+export type { StreamInferOptions, StreamInferResponse, StreamRequests } from "./grpc-calls.js";
 
 /** Options for loading a model. */
 export interface LoadModelOptions extends CallOptions {

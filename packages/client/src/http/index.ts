@@ -18,10 +18,17 @@ import type {
   InferRequestOptions,
   ModelCallOptions,
 } from "./client-options.js";
-import { type GenerateInputs, type GenerateResponse, generate, generateStream } from "./generate.js";
 import { answerError, excerpt, HttpCalls } from "./http-calls.js";
 import { compressBody, type HttpAnswer, modelPath, segment, sharedMemoryPath } from "./http-carrier.js";
-import { decodeInferResponse, encodeInferRequest, type InferResponse } from "./infer-messages.js";
+import {
+  decodeInferResponse,
+  encodeInferRequest,
+  type GenerateInputs,
+  type GenerateResponse,
+  generate,
+  generateStream,
+  type InferResponse,
+} from "./infer-messages.js";
 import type {
   CudaRegionAnswer,
   ModelConfigAnswer,
@@ -57,8 +64,8 @@ export type {
   ModelCallOptions,
   OutputRequest,
 } from "./client-options.js";
-export type { GenerateInputs, GenerateResponse } from "./generate.js";
 export { HttpStatusError } from "./http-calls.js";
+export type { GenerateInputs, GenerateResponse } from "./infer-messages.js";
 export {
   decodeInferResponse,
   type EncodedInferRequest,

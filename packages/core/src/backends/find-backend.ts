@@ -35,7 +35,9 @@ export const PACKAGED: Readonly<Record<string, PackagedBackend>> = {
   fil: packagedIn("trees"),
   image: packagedIn("media", " sharp"),
   audio: packagedIn("media"),
+  ctc_decoder: packagedIn("speech"),
   remote: packagedIn("remote", " @tritonjs/client"),
+  tokenizer: { entry: "@tritonjs/llm/tokenizer", install: "@tritonjs/llm" },
   text_generation: { entry: "@tritonjs/llm", install: "@tritonjs/llm" },
 };
 
@@ -65,8 +67,8 @@ export const CONVERSIONS: Readonly<Record<string, string>> = {
     "directory as model.onnx, use backend 'onnxruntime' without a platform, and for TensorRT's kernels " +
     'optimization { execution_accelerators { gpu_execution_accelerator [ { name: "tensorrt" } ] } }',
   dali:
-    "decode and resize images with the backend 'image' of @tritonjs/backends/media or in a JavaScript model, as a step of an " +
-    "ensemble",
+    "write its steps for the backend 'image' of @tritonjs/backends/media into a file beside model.dali, and name it in the " +
+    "option substitutes (--substitute), or prepare the data in a JavaScript model, as a step of an ensemble",
   vllm:
     "copy the folder src of vLLM's backend (github.com/triton-inference-server/vllm_backend) to <backend directory>/vllm " +
     "and set backendDirectory (--backend-directory), or run 'vllm serve <model>' and call it from a JavaScript model",
@@ -77,6 +79,7 @@ export const CONVERSIONS: Readonly<Record<string, string>> = {
     "backend 'onnxruntime'",
   armnn_tflite:
     "convert the file to ONNX (python -m tf2onnx.convert --tflite <file>), and use backend 'onnxruntime'",
+  paddle: "convert the model to ONNX (paddle2onnx --model_dir <directory>), and use backend 'onnxruntime'",
   caffe2: "export the network from PyTorch to ONNX, and use backend 'onnxruntime'",
 };
 

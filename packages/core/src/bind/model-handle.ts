@@ -139,6 +139,8 @@ export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly
   unbind(): Promise<void>;
 }
 
+const NO_OPTIONS: InferOptions = {};
+
 interface HandleServer {
   readonly registry: ModelRegistry;
   readonly models: { readonly gpus: Gpus };
@@ -152,14 +154,12 @@ export function modelHandle<const I extends readonly TensorSpec[], const O exten
   const { gpus } = server.models;
   const { instanceProblems = () => [] } = model.plan;
   const { name, version, config } = model;
-  const read = (given: readonly unknown[]) => {
-    const call = readCall<InferOptions>(name, given);
-    return { inputs: valuesByName(name, config.input, call), options: call.options ?? {} };
-  };
   const infer = (given: readonly unknown[], axis: CallBatchAxis) => {
     try {
-      const { inputs, options } = read(given);
-      return inferInProcess(model, inputs, options, axis) as Promise<unknown> as Promise<ResultOf<O>>;
+      const call = readCall<InferOptions>(name, given);
+      const inputs = valuesByName(name, config.input, call);
+      const answer = inferInProcess(model, inputs, call.options ?? NO_OPTIONS, axis);
+      return answer as Promise<unknown> as Promise<ResultOf<O>>;
     } catch (error) {
       return Promise.reject(error);
     }
@@ -179,8 +179,9 @@ export function modelHandle<const I extends readonly TensorSpec[], const O exten
       return infer(given, "given");
     },
     stream: (...given: readonly unknown[]) => {
-      const { inputs, options } = read(given);
-      const answers = streamInProcess(model, inputs, options) as AsyncGenerator<unknown>;
+      const call = readCall<InferOptions>(name, given);
+      const inputs = valuesByName(name, config.input, call);
+      const answers = streamInProcess(model, inputs, call.options ?? NO_OPTIONS) as AsyncGenerator<unknown>;
       return answers as AsyncGenerator<ResultOf<O>, void, void>;
     },
     ready: () => model.ready,

@@ -63,7 +63,10 @@ export type PlainInferFunc<I extends readonly TensorSpec[], O extends readonly T
   context: InferContext,
 ) => Answer<readonly (InferFuncResult<O> | undefined)[]> | Promise<void> | void;
 
-/** Outputs of a callback that names the outputs `N`. The type of a name that the model lacks is a sentence. */
+/**
+ * Outputs of a callback that names the outputs `N`. The type of a name that the model lacks is a sentence. The states of
+ * a sequence are not declared as outputs, so a callback that returns them needs a cast.
+ */
 export type CheckedOutputs<O extends readonly TensorSpec[], N extends PropertyKey> = OutputsOf<O> & {
   readonly [Key in N]?: Key extends string
     ? Key extends O[number]["name"]

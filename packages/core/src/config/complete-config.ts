@@ -233,7 +233,12 @@ function isThere({ filename, only }: FileKind, files: readonly string[]): boolea
 
 function backendProblems({ name, backend, platform }: ModelConfig): string[] {
   if (backend === "" && platform !== ENSEMBLE_PLATFORM) {
-    return [`unexpected platform type '${platform}' for ${name}`];
+    // The first words are Triton's, which has no Caffe2 any more either.
+    const hint =
+      platform === "caffe2_netdef"
+        ? ": Caffe2 does not run here; export the network from PyTorch to ONNX, and use backend 'onnxruntime'"
+        : "";
+    return [`unexpected platform type '${platform}' for ${name}${hint}`];
   }
   const platforms = FILE_KINDS.filter((kind) => kind.backend === backend && kind.platform !== "");
   // A backend unknown to Triton accepts any platform. Problems of an ensemble are reported elsewhere.
@@ -257,7 +262,7 @@ interface FileCompletionOptions {
 }
 
 /** Triton's largest batch of a model whose configuration gives none. */
-const TRITON_DEFAULT_MAX_BATCH_SIZE = 4;
+export const TRITON_DEFAULT_MAX_BATCH_SIZE = 4;
 
 /**
  * Completes a configuration from a model file by the rules of Triton's onnxruntime backend. If both inputs and outputs

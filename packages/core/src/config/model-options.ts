@@ -174,6 +174,33 @@ export interface WarmupOptions {
   readonly inputs: Readonly<Record<string, WarmupInputOptions>>;
 }
 
+/** How requests run by their deadlines. */
+export interface DeadlineOptions {
+  /**
+   * Time for the answer to a request that has no deadline, in milliseconds. Its priority level may have another one.
+   * @default none: such a request is never refused, and waits for the others
+   */
+  readonly defaultMs?: number;
+}
+
+/** What is known of a request when its share is looked for. */
+export interface ShareRequest extends Pick<RequestInfo, "id" | "priority" | "parameters"> {
+  /** Name in the header of the client, or an empty string. */
+  readonly caller: string;
+}
+
+/** How the callers of a model share it. */
+export interface ShareOptions {
+  /**
+   * Who a request is charged to. `"caller"` is the header `tritonjs-caller`; any other text is the name of a header. A
+   * request without the header is charged by its parameter of the same name: `caller` for `"caller"`. A function returns
+   * the name; it sees the request on arrival, and must not throw.
+   */
+  readonly by: string | ((request: ShareRequest) => string);
+  /** Weights by name. A caller with weight 2 gets twice the share of one with weight 1. @default 1 for each caller */
+  readonly weights?: Readonly<Record<string, number>>;
+}
+
 /** How the dynamic batcher joins requests. */
 export interface BatcherOptions extends VariableLengthOptions {
   /**
@@ -189,6 +216,20 @@ export interface BatcherOptions extends VariableLengthOptions {
    * @default none: batches form by these two options
    */
   readonly targetLatencyMs?: number;
+  /**
+   * Whether requests run by their deadlines: the earliest first, in batches that their tightest members allow. Requests
+   * that cannot be answered in time are refused (UNAVAILABLE with `retryAfterMs`). The deadline of a request is that of
+   * its call, its `timeoutMs` or its `timeout`, else the default timeout of its priority level, else `defaultMs`.
+   * Priority levels do not order the queue any more. It cannot be combined with `targetLatencyMs`.
+   * @default false: requests run by priority level and arrival
+   */
+  readonly deadlines?: boolean | DeadlineOptions;
+  /**
+   * Shares of callers: requests run in an order in which each caller gets its share of the model's time, whatever the
+   * others send. A full queue refuses the request that would run last. It cannot be combined with `targetLatencyMs`.
+   * @default none: requests run by priority level and arrival
+   */
+  readonly shares?: ShareOptions;
   /** Batch sizes at which a batch is cut before the delay ends. @default [maxBatchSize] */
   readonly preferredBatchSize?: readonly number[];
   /** Number of priority levels, of which 1 is the highest; 0 for none. @default 0 */
@@ -299,6 +340,8 @@ export const BATCHER_OPTION_TYPES = {
   ...optionTypes<Omit<BatcherOptions, keyof VariableLengthOptions>>({
     maxQueueDelayMicroseconds: "number",
     targetLatencyMs: "number",
+    deadlines: ["boolean", "object"],
+    shares: "object",
     preferredBatchSize: "array",
     preserveOrdering: "boolean",
     priorityLevels: "number",
@@ -308,6 +351,11 @@ export const BATCHER_OPTION_TYPES = {
   }),
   ...VARIABLE_LENGTH_OPTION_TYPES,
 };
+export const DEADLINE_OPTION_TYPES = optionTypes<DeadlineOptions>({ defaultMs: "number" });
+export const SHARE_OPTION_TYPES = optionTypes<ShareOptions>({
+  by: ["string", "function"],
+  weights: "object",
+});
 export const QUEUE_POLICY_OPTION_TYPES = optionTypes<QueuePolicyOptions>({
   timeoutAction: "string",
   defaultTimeoutMicroseconds: "number",
@@ -363,6 +411,107 @@ export function targetLatencyProblems(config: ModelConfig): string[] {
     problems.push(
       `model '${config.name}' has a target latency and the 'decoupled' transaction policy: it can have one of them`,
     );
+  }
+  return problems;
+}
+
+/** Parameter of a model configuration that enables deadlines. Triton has no field for it. */
+const DEADLINES = "deadlines";
+/** Parameter with the default limit of requests without a deadline. */
+const DEADLINE_DEFAULT = "deadline_default_ms";
+const BOOLEANS: Readonly<Record<string, boolean>> = { true: true, "1": true, false: false, "0": false };
+
+/** How requests run by their deadlines; undefined if they do not. `defaultMs` is 0 for no default. */
+export function deadlineSetting(
+  config: Pick<ModelConfig, "parameters">,
+): Required<DeadlineOptions> | undefined {
+  const text = config.parameters[DEADLINES]?.stringValue;
+  if (text === undefined || BOOLEANS[text] !== true) return undefined;
+  return { defaultMs: Number(config.parameters[DEADLINE_DEFAULT]?.stringValue ?? 0) };
+}
+
+export function withDeadlines(
+  config: ModelConfig,
+  deadlines: boolean | DeadlineOptions | undefined,
+): ModelConfig {
+  if (deadlines === undefined || deadlines === false) return config;
+  const defaultMs = typeof deadlines === "object" ? deadlines.defaultMs : undefined;
+  const parameters = {
+    ...config.parameters,
+    [DEADLINES]: { stringValue: "true" },
+    ...(defaultMs !== undefined && { [DEADLINE_DEFAULT]: { stringValue: String(defaultMs) } }),
+  };
+  return { ...config, parameters };
+}
+
+export function deadlineProblems(config: ModelConfig): string[] {
+  const { name, parameters } = config;
+  const text = parameters[DEADLINES]?.stringValue;
+  if (text !== undefined && BOOLEANS[text] === undefined) {
+    return [`parameter '${DEADLINES}' of model '${name}': expected true or false, got '${text}'`];
+  }
+  const setting = deadlineSetting(config);
+  if (setting === undefined) return [];
+  const problems: string[] = [];
+  const { defaultMs } = setting;
+  if (parameters[DEADLINE_DEFAULT] !== undefined && !(Number.isFinite(defaultMs) && defaultMs > 0)) {
+    problems.push(
+      `default deadline of model '${name}': expected a number of milliseconds above 0, got ` +
+        `${parameters[DEADLINE_DEFAULT].stringValue}`,
+    );
+  }
+  if (targetLatencyMs(config) !== undefined) {
+    problems.push(`model '${name}' has deadlines and a target latency: leave one of them out`);
+  }
+  return problems;
+}
+
+/** Parameter of a model configuration that names the header of callers, which share the model. */
+const SHARES = "shares_by";
+/** Parameter with the weights of callers: `a=2, b=1`. */
+const SHARE_WEIGHTS = "shares_weights";
+
+/** How callers share the model, as its configuration says; undefined if they do not. */
+export function shareSetting(
+  config: Pick<ModelConfig, "parameters">,
+): { readonly by: string; readonly weights: Readonly<Record<string, number>> } | undefined {
+  const by = config.parameters[SHARES]?.stringValue;
+  if (by === undefined || by === "") return undefined;
+  const weights: Record<string, number> = {};
+  for (const part of (config.parameters[SHARE_WEIGHTS]?.stringValue ?? "").split(",")) {
+    const at = part.lastIndexOf("=");
+    if (part.trim() !== "") weights[part.slice(0, Math.max(0, at)).trim()] = Number(part.slice(at + 1));
+  }
+  return { by, weights };
+}
+
+/** A function stays with the batcher; the configuration shows the default header, which it is told. */
+export function withShares(config: ModelConfig, shares: ShareOptions | undefined): ModelConfig {
+  if (shares === undefined) return config;
+  const { by, weights = {} } = shares;
+  const text = Object.entries(weights)
+    .map(([name, weight]) => `${name}=${weight}`)
+    .join(", ");
+  const parameters = {
+    ...config.parameters,
+    [SHARES]: { stringValue: typeof by === "string" ? by : "caller" },
+    ...(text !== "" && { [SHARE_WEIGHTS]: { stringValue: text } }),
+  };
+  return { ...config, parameters };
+}
+
+export function shareProblems(config: ModelConfig): string[] {
+  const setting = shareSetting(config);
+  if (setting === undefined) return [];
+  const { name } = config;
+  const problems = Object.entries(setting.weights)
+    .filter(([, weight]) => !(Number.isFinite(weight) && weight > 0))
+    .map(
+      ([caller, weight]) =>
+        `share of caller '${caller}' of model '${name}': expected a weight above 0, got ${weight}`,
+    );
+  if (targetLatencyMs(config) !== undefined) {
+    problems.push(`model '${name}' has shares and a target latency: leave one of them out`);
   }
   return problems;
 }

@@ -36,6 +36,8 @@ import {
 import {
   BATCHER_OPTION_TYPES,
   type BatcherOptions,
+  DEADLINE_OPTION_TYPES,
+  deadlineProblems,
   INSTANCE_GROUP_OPTION_TYPES,
   type InstanceGroupOptions,
   MODEL_OPTION_TYPES,
@@ -44,10 +46,14 @@ import {
   type QueuePolicyOptions,
   RATE_LIMITER_OPTION_TYPES,
   RECYCLE_OPTION_TYPES,
+  SHARE_OPTION_TYPES,
+  shareProblems,
   targetLatencyProblems,
   type WarmupOptions,
   warmupData,
   warmupDataProblems,
+  withDeadlines,
+  withShares,
   withTargetLatency,
 } from "./model-options.js";
 import {
@@ -122,8 +128,9 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
   if (queues && options.batcher !== false && scheduled === undefined) {
     config.dynamicBatching = dynamicBatching(options.batcher ?? {});
   }
-  const target = options.batcher === false ? undefined : options.batcher?.targetLatencyMs;
-  const merged = withTargetLatency(normalizeConfig({ ...config, ...source.overrides }), target);
+  const { targetLatencyMs, deadlines, shares } = options.batcher === false ? {} : (options.batcher ?? {});
+  const normal = normalizeConfig({ ...config, ...source.overrides });
+  const merged = withShares(withDeadlines(withTargetLatency(normal, targetLatencyMs), deadlines), shares);
   const gpus = source.gpus ?? new MachineGpus();
   const groups = merged.instanceGroup.length > 0 ? merged.instanceGroup : config.instanceGroup;
   return {
@@ -177,7 +184,7 @@ function dynamicBatching(options: BatcherOptions): ModelDynamicBatching {
   const { preferredBatchSize = [], defaultQueuePolicy: shared, priorityQueuePolicy = {}, ...given } = options;
   // Functions are not part of a configuration: they stay with the batcher.
   const { batchBy: _batchBy, cost: _cost, maxBatchCost: _maxBatchCost, pad: _pad, ...triton } = given;
-  const { targetLatencyMs: _targetLatencyMs, ...rest } = triton;
+  const { targetLatencyMs: _targetLatencyMs, deadlines: _deadlines, shares: _shares, ...rest } = triton;
   const policy = (given: QueuePolicyOptions): ModelQueuePolicy => ({ ...defaultQueuePolicy(), ...given });
   return {
     ...defaultDynamicBatching(),
@@ -217,6 +224,8 @@ export function validateConfig(config: ModelConfig, gpus: Gpus = new MachineGpus
     ...schedulingProblems(config),
     ...(sequenceBatching === undefined ? [] : validateSequenceStates(config, sequenceBatching)),
     ...targetLatencyProblems(config),
+    ...deadlineProblems(config),
+    ...shareProblems(config),
     ...clashes.map(
       (target) =>
         `batch input '${target}' has the name of an input that clients send: rename one of them for ${name}`,
@@ -327,6 +336,13 @@ export function validateOptions(options: ModelOptions): string[] {
   if (options.batcher !== undefined && options.batcher !== false) {
     problems.push(...unknownOptions("config.batcher", options.batcher, BATCHER_OPTION_TYPES));
     problems.push(...targetProblems(options.batcher));
+    const { deadlines, shares } = options.batcher;
+    if (shares !== undefined) {
+      problems.push(...unknownOptions("config.batcher.shares", shares, SHARE_OPTION_TYPES));
+    }
+    if (typeof deadlines === "object" && deadlines !== null) {
+      problems.push(...unknownOptions("config.batcher.deadlines", deadlines, DEADLINE_OPTION_TYPES));
+    }
     const { defaultQueuePolicy = {}, priorityQueuePolicy = {} } = options.batcher;
     for (const policy of [defaultQueuePolicy, ...Object.values(priorityQueuePolicy)]) {
       problems.push(...unknownOptions("a queue policy of config.batcher", policy, QUEUE_POLICY_OPTION_TYPES));

@@ -23,6 +23,8 @@ const FLAG = {
   outputs: MOVED << 4,
   scalars: MOVED << 5,
   trace: MOVED << 6,
+  limit: MOVED << 7,
+  caller: MOVED << 8,
 } as const;
 
 export interface RequestTarget {
@@ -62,6 +64,14 @@ export function writeRequest(
     flags |= FLAG.scalars;
     frame.parameters(scalars);
   }
+  if (request.clientLimitMs > 0) {
+    flags |= FLAG.limit;
+    frame.text(String(request.clientLimitMs));
+  }
+  if (request.caller !== "") {
+    flags |= FLAG.caller;
+    frame.text(request.caller);
+  }
   if (trace !== undefined) {
     flags |= FLAG.trace;
     frame.text(trace);
@@ -91,6 +101,8 @@ export class ReceivedRequest extends InferenceRequest {
       for (const [name, value] of Object.entries(frame.parameters()))
         readScalarParameter(name, value, this, writtenScalars);
     }
+    if (flags & FLAG.limit) this.clientLimitMs = Number(frame.text());
+    if (flags & FLAG.caller) this.caller = frame.text();
     this.arrival = flags & FLAG.trace ? frame.text() : undefined;
     this.inputs = readTensorMap(frame, model.config.input);
     if (moved.length > 0) this.onInputsUsed = () => moved.forEach(freeMemory);

@@ -1,9 +1,8 @@
 import { AsyncResource } from "node:async_hooks";
-import { getHeapStatistics } from "node:v8";
-import { elementCount, errorFor, type Tensor, TritonError } from "@tritonjs/protocol";
+import { TritonError } from "@tritonjs/protocol";
 import type { InstanceDevice, InstanceInfo } from "../callback/infer-func.js";
 import type { Log } from "../observe/log.js";
-import type { Clock } from "../system/clock.js";
+import type { ExecutableRequest } from "../request-info.js";
 import { getOrAdd } from "../system/collections.js";
 import type { Execution, ExecutionResult, Executor } from "./backend.js";
 import type { ImportedModel } from "./import-callable.js";
@@ -15,6 +14,7 @@ import {
   runDecoupled,
   warnOfBlock,
 } from "./run-callable.js";
+import { inWireForm, longStrings, NO_TENSORS, roomForStrings } from "./string-heap.js";
 
 /** Runs a callback on this thread: for closures, which cannot run anywhere else, and for modules that may run here. */
 export class InlineExecutor implements Executor {
@@ -30,6 +30,7 @@ export class InlineExecutor implements Executor {
   /** Undefined until it has run a batch. */
   #share: LoopShare | undefined;
   #model: ImportedModel | undefined;
+  #takesStrings = false;
 
   /**
    * @param callable the callback, or a function that imports its module, given the batches that run at any time
@@ -54,6 +55,7 @@ export class InlineExecutor implements Executor {
   async start(): Promise<void> {
     const { callable, finalize } = await this.#load(this.#running ?? []);
     this.#model = { callable: { ...callable, log: this.log }, finalize };
+    this.#takesStrings = callable.info.modelConfig.input.some(({ dataType }) => dataType === "TYPE_STRING");
   }
 
   execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
@@ -77,72 +79,24 @@ export class InlineExecutor implements Executor {
     const { callable } = this.#model!;
     let turn = begun;
     this.#running?.add(execution);
+    const strings = this.#takesStrings ? longStrings(execution.requests) : NO_TENSORS;
+    let leave: (() => void) | undefined;
     try {
-      const strings = longStrings(execution);
       if (strings.length > 0) {
-        checkHeap(callable.info.modelName, strings);
         this.#share!.end(turn);
-        await makeElements(strings, execution.clock);
+        leave = await roomForStrings(callable.info.modelName, strings, execution);
         turn = this.#share!.begin();
       }
-      if (!execution.decoupled) return await runCallable(callable, execution);
+      if (!execution.decoupled) {
+        const results = await runCallable(callable, execution);
+        return leave === undefined ? results : results.map(inWireForm);
+      }
       await runDecoupled(callable, execution);
       return undefined;
     } finally {
+      leave?.();
       warnOfBlock(callable, this.#share!.end(turn));
       this.#running?.delete(execution);
-    }
-  }
-}
-
-/** Bytes of a BYTES tensor from which its elements are made in turns of the event loop. */
-const LONG_STRINGS_BYTES = 64 * 1024;
-
-/** Milliseconds of one turn of the event loop in which elements are made. */
-const ELEMENTS_MS = 5;
-
-const NO_TENSORS: readonly (readonly [string, Tensor])[] = [];
-
-/** Bytes of heap that an element takes: the view, and its place in the list. */
-const HEAP_BYTES_OF_ELEMENT = 128;
-
-function longStrings({ requests }: Execution): readonly (readonly [string, Tensor])[] {
-  let found = NO_TENSORS;
-  for (const { inputs } of requests) {
-    for (const [name, tensor] of inputs) {
-      if (tensor.datatype !== "BYTES" || tensor.hasElements || tensor.byteLength < LONG_STRINGS_BYTES)
-        continue;
-      found = [...found, [name, tensor]];
-    }
-  }
-  return found;
-}
-
-/** @throws TritonError INVALID_ARG for elements that take more than half of the heap: more would end the process. */
-function checkHeap(model: string, tensors: readonly (readonly [string, Tensor])[]): void {
-  const most = Math.floor(getHeapStatistics().heap_size_limit / 2 / HEAP_BYTES_OF_ELEMENT);
-  let count = 0;
-  for (const [name, { shape }] of tensors) {
-    count += elementCount(shape);
-    if (count <= most) continue;
-    throw errorFor(
-      "REQUEST_TOO_LARGE",
-      `model '${model}', input '${name}': expected at most ${most} strings, which take half of the heap of this ` +
-        `process, got ${count}. Send fewer at a time, or raise --max-old-space-size of Node`,
-    );
-  }
-}
-
-async function makeElements(
-  tensors: readonly (readonly [string, Tensor])[],
-  clock: Pick<Clock, "now" | "defer">,
-): Promise<void> {
-  let until = clock.now() + ELEMENTS_MS;
-  for (const [, tensor] of tensors) {
-    for (const _ of tensor.elementSteps()) {
-      if (clock.now() < until) continue;
-      await new Promise<void>((resolve) => clock.defer(resolve));
-      until = clock.now() + ELEMENTS_MS;
     }
   }
 }
@@ -184,4 +138,58 @@ async function releaseHeld({ device }: Pick<InstanceInfo, "device">): Promise<vo
   for (const { close } of things.values()) {
     await close().catch((error) => process.emitWarning(TritonError.from(error).message, "TritonWarning"));
   }
+}
+
+/** Properties of {@link inlineRequests}, and when requests run. */
+interface InlineOptions extends Partial<Pick<Executor, "start" | "capacity" | "mustFinish">> {
+  /** True to answer the requests of a batch at the same time. @default false, one after another */
+  readonly atOnce?: boolean;
+  /**
+   * Whether the event loop takes a turn before a request.
+   *
+   * @default true for all but the first request of a batch
+   */
+  readonly needsTurn?: (request: ExecutableRequest, isFirst: boolean) => boolean;
+}
+
+/** An executor that answers each request on this thread by itself. An error fails its own request. */
+export function inlineRequests(
+  answer: (request: ExecutableRequest, isOpen: () => boolean) => ExecutionResult | Promise<ExecutionResult>,
+  { atOnce = false, needsTurn = (_, isFirst) => !isFirst, ...properties }: InlineOptions = {},
+): Executor {
+  const resultOf = async (execution: Execution, index: number): Promise<ExecutionResult> => {
+    const isOpen = () => execution.isOpen(index);
+    try {
+      return isOpen() ? await answer(execution.requests[index]!, isOpen) : new Map();
+    } catch (error) {
+      return TritonError.from(error);
+    }
+  };
+  return {
+    isolation: "inline",
+    mustFinish: false,
+    takesAnyBatchSize: true,
+    details: {},
+    start: async () => {},
+    stop: async () => {},
+    ...properties,
+    execute: async (execution) => {
+      execution.inputsReady();
+      const results: Promise<ExecutionResult>[] = [];
+      for (const [index, request] of execution.requests.entries()) {
+        if (!atOnce && needsTurn(request, index === 0)) await nextTurn();
+        const result = resultOf(execution, index);
+        results.push(result);
+        if (!atOnce) await result;
+      }
+      const settled = await Promise.all(results);
+      execution.outputsReady();
+      return settled;
+    },
+  };
+}
+
+/** Resolves after the event loop has handled its waiting events. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

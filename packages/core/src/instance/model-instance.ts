@@ -112,12 +112,9 @@ export class ModelInstance {
     }
     this.#served += requests.length;
     if (batchFormed.hasSubscribers) batchFormed.publish(this.#shown(requests, payload));
-    // Its requests may be over before it is: native code must not be running when the process ends.
-    workBegins();
     const results = await (executionsAreTraced()
       ? this.#executeTraced(execution, this.#shown(requests, payload))
       : this.#execute(execution));
-    workEnds();
     execution.end(results !== undefined);
     let batchSize = 0;
     for (const request of requests) batchSize += request.rows;
@@ -223,6 +220,8 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
   #inputEnd: number | undefined;
   #inferEnd: number | undefined;
   #ended: ExecutionTimes | undefined;
+  /** True if the batch keeps the process alive instead of its requests. */
+  #keepsAlive = false;
   #controller: AbortController | undefined;
   #watcher: ExecutionWatcher | undefined;
   /**
@@ -295,7 +294,15 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
     this.#watcher = watcher;
   }
 
+  /** A request is over. Native code of a batch that is not must not be running when the process ends. */
+  #keepAlive(): void {
+    if (this.#keepsAlive || this.#ended !== undefined) return;
+    this.#keepsAlive = true;
+    workBegins();
+  }
+
   givenUp(request: InferenceRequest): void {
+    this.#keepAlive();
     this.#abortIfOver();
     this.#watcher?.givenUp(this.requests.indexOf(request));
   }
@@ -335,6 +342,7 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
    */
   end(hasResults: boolean): void {
     this.#ended = this.times;
+    if (this.#keepsAlive) workEnds();
     if (hasResults) this.#watcher = undefined;
   }
 
@@ -409,6 +417,7 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
   }
 
   answered(request: InferenceRequest, error: TritonError | undefined): void {
+    this.#keepAlive();
     request.trace?.compute(this.times);
     if (error === undefined) this.#countSuccess(request);
     else this.model.statistics.recordFailure("BACKEND", this.model.clock.now() - request.queueStart);

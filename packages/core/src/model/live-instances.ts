@@ -26,6 +26,7 @@ import {
 import { sequenceTensors } from "../config/sequence-batching.js";
 import { InstanceGroup } from "../instance/instance-group.js";
 import { type InstanceModel, ModelInstance } from "../instance/model-instance.js";
+import type { Log } from "../observe/log.js";
 import type { ModelStatistics } from "../observe/statistics.js";
 import { InferenceRequest, type ResponseHandler } from "../request/inference-request.js";
 import { OutputChecker } from "../request/inference-response.js";
@@ -56,6 +57,7 @@ export class LiveInstances implements InstanceModel {
   readonly callModels: CallModels;
   readonly layout: BatchLayout | undefined;
   readonly userErrors: UserErrors;
+  readonly #log: Log;
   readonly #checker: OutputChecker;
   readonly #readFile: ReadDataFile;
   config: ModelConfig;
@@ -76,7 +78,8 @@ export class LiveInstances implements InstanceModel {
     this.decoupled = isDecoupled(config);
     this.iterative = config.sequenceBatching?.iterativeSequence ?? false;
     this.clock = server.clock;
-    this.userErrors = new UserErrors(server.log, name, this.modelVersion);
+    this.#log = server.log.of("backend_model_instance");
+    this.userErrors = new UserErrors(this.#log, name, this.modelVersion);
     this.outputNames = config.output.map((output) => output.name);
     this.callModels = server.callModels;
     const layout = new BatchLayout(config, variableLength?.padding);
@@ -186,7 +189,7 @@ export class LiveInstances implements InstanceModel {
 
   /** Makes an instance of a model of this configuration: one of `instanceCount`. */
   #make(placement: PlannedInstance, modelConfig: ModelConfig, instanceCount: number): ModelInstance {
-    const { clock, log, metrics, control, hostPolicies } = this.server;
+    const { clock, metrics, control, hostPolicies } = this.server;
     const executor = this.plan.createExecutor({
       placement,
       info: {
@@ -203,7 +206,7 @@ export class LiveInstances implements InstanceModel {
       hosting: placement.group.hosting ?? {},
       hostPolicy: hostPolicyOf(placement, hostPolicies),
       queuedRequests: () => this.statistics.pendingCount,
-      ...{ log, metrics, control },
+      ...{ log: this.#log, metrics, control },
     });
     return new ModelInstance(placement, executor, this);
   }
@@ -211,7 +214,7 @@ export class LiveInstances implements InstanceModel {
   /** Logs that an instance cannot be replaced or restarted. No caller waits for that, and it is tried again. */
   #logFault(instance: string, change: "restarted" | "replaced", error: unknown): void {
     const { message } = TritonError.from(error);
-    this.server.log.error(
+    this.#log.error(
       `instance '${instance}' of model '${this.modelName}' version ${this.modelVersion} could not be ${change}: ` +
         message,
     );
@@ -236,10 +239,10 @@ export class LiveInstances implements InstanceModel {
       if (TritonError.is(outcome)) failures.push(outcome);
     });
     if (requests.length === 0) return;
-    this.server.log.verbose(
+    this.#log.verbose(
       1,
       `model '${config.name}' instance ${instance.placement.name} is running warmup sample '${sample.name}'`,
-      { model: config.name, version: this.modelVersion, module: "warm-up" },
+      { model: config.name, version: this.modelVersion },
     );
     const payload = new Payload();
     for (const request of requests) {

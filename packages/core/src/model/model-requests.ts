@@ -19,7 +19,12 @@ import {
 } from "../observe/diagnostics-channels.js";
 import { type Log, requestFields } from "../observe/log.js";
 import type { RequestTrace } from "../observe/request-trace.js";
-import type { FailureReason, ModelStatistics } from "../observe/statistics.js";
+import {
+  DeadlineCounts,
+  type DeadlineOutcome,
+  type FailureReason,
+  type ModelStatistics,
+} from "../observe/statistics.js";
 import type { InferenceRequest, RequestHolder, RequestObserver } from "../request/inference-request.js";
 import { selectOutputs } from "../request/inference-response.js";
 import type { RequestValidator } from "../request/request-validator.js";
@@ -64,7 +69,7 @@ export class ModelRequests implements RequestObserver {
     this.#model = model;
     this.#calls = calls;
     this.#log = log;
-    this.#cached = cache && new CachedModel(cache, model);
+    this.#cached = cache && new CachedModel(cache, model, log.of("dynamic_batch_scheduler"));
   }
 
   get count(): number {
@@ -144,6 +149,7 @@ export class ModelRequests implements RequestObserver {
     request.deadlineTimer?.cancel();
     if (request.trace !== undefined) this.#endTrace(request.trace, request, error);
     if (!request.executing) this.#model.statistics.pendingCount--;
+    if (request.due < Number.POSITIVE_INFINITY) this.#countDeadline(request, error);
     if (requestSettled.hasSubscribers) {
       const durationMs = this.#model.clock.now() - request.queueStart;
       requestSettled.publish({ request: this.#shown(request), error, durationMs });
@@ -197,12 +203,22 @@ export class ModelRequests implements RequestObserver {
   #refused(request: InferenceRequest, error: unknown): unknown {
     if (!TritonError.is(error) || error.code !== "UNAVAILABLE") return error;
     this.#model.statistics.refusedCount++;
+    if (request.due < Number.POSITIVE_INFINITY) this.#countDeadline(request, error);
     if (error.retryAfterMs !== undefined) {
       this.#failed(request, "REJECTED");
       return error;
     }
     if (this.#model.scheduler.freePlaces?.(request.priority) !== 0) return error;
     return queueFullError(request.id, this.#drainMs());
+  }
+
+  /** Counts what became of a request of a model with deadlines. Cancelled and failed requests do not count. */
+  #countDeadline({ due, priority, executing }: InferenceRequest, error: TritonError | undefined): void {
+    const { statistics, clock } = this.#model;
+    const outcome = deadlineOutcome(error, executing, clock.now() > due);
+    if (outcome === undefined) return;
+    statistics.deadlines ??= new DeadlineCounts();
+    statistics.deadlines.record(priority, outcome);
   }
 
   #recordError(error: unknown): void {
@@ -247,6 +263,18 @@ export class ModelRequests implements RequestObserver {
     const { statistics, clock } = this.#model;
     statistics.recordFailure(reason, clock.now() - request.queueStart);
   }
+}
+
+function deadlineOutcome(
+  error: TritonError | undefined,
+  executing: boolean,
+  late: boolean,
+): DeadlineOutcome | undefined {
+  if (error === undefined) return late ? "late" : "in_time";
+  if (error.reason === "DEADLINE_TOO_CLOSE") return "hopeless";
+  if (error.reason === "QUEUE_FULL") return "queue_full";
+  if (error.reason === "TIMEOUT") return executing ? "late" : "expired";
+  return undefined;
 }
 
 function reasonOf(error: TritonError): FailureReason {
@@ -321,6 +349,9 @@ function drainTimeMs(
   return Math.max(1, Math.ceil((waiting * executionMs) / requestsPerExecution / Math.max(1, instances)));
 }
 
+/** Beginning of the line about a lookup that failed; Triton has none. */
+const LOOKUP_FAILED = "Failed to look up a request in the";
+
 /**
  * The response cache in front of one model. A request with a known answer is answered at once. Of equal requests that
  * arrive while the first one runs, only the first runs. If the cache fails, requests run.
@@ -341,6 +372,7 @@ class CachedModel {
   constructor(
     private readonly cache: GuardedCache,
     private readonly owner: RequestsModel,
+    private readonly log: Log,
   ) {
     this.#mayWarn = everyMs(owner.clock, WARN_EVERY_MS);
   }
@@ -361,21 +393,20 @@ class CachedModel {
     else this.#answer(request, found, clock.now() - start);
   }
 
-  #cacheFailed(what: "lookup" | "insertion", error: unknown): void {
+  /** Counts a failure of the cache, and logs it at most once a minute. */
+  #cacheFailed(text: string, error: unknown): void {
     const { name, version, statistics } = this.owner;
     statistics.cacheFailures++;
     if (!this.#mayWarn()) return;
-    process.emitWarning(
-      `${what} in the response cache failed for model '${name}/${version}': ${TritonError.from(error).message}`,
-      "TritonWarning",
-    );
+    const about = { model: name, version };
+    this.log.error(`${text} response cache: ${TritonError.from(error).message}`, about);
   }
 
   #lookUp(key: string): CachedOutputs | undefined | Promise<CachedOutputs | undefined> {
     try {
       return this.cache.get(key);
     } catch (error) {
-      this.#cacheFailed("lookup", error);
+      this.#cacheFailed(LOOKUP_FAILED, error);
       return undefined;
     }
   }
@@ -396,7 +427,7 @@ class CachedModel {
       if (over) return;
       over = true;
       timeout?.cancel();
-      if (failure !== undefined) this.#cacheFailed("lookup", failure);
+      if (failure !== undefined) this.#cacheFailed(LOOKUP_FAILED, failure);
       const lookupMs = clock.now() - start;
       request.holder = undefined;
       if (outputs !== undefined) {
@@ -454,13 +485,14 @@ class CachedModel {
     const copies = new Map([...outputs].map(([name, tensor]) => [name, copyTensor(tensor)]));
     let byteSize = 0;
     for (const tensor of copies.values()) byteSize += tensor.byteLength;
-    this.#insert(key, copies, byteSize);
+    this.#insert(request, key, copies, byteSize);
     statistics.recordCacheMiss(lookupMs + clock.now() - start);
     this.#answerAll(key, copies);
   }
 
-  #insert(key: string, outputs: CachedOutputs, byteSize: number): void {
-    const failed = (error: unknown) => this.#cacheFailed("insertion", error);
+  #insert(request: InferenceRequest, key: string, outputs: CachedOutputs, byteSize: number): void {
+    const failed = (error: unknown) =>
+      this.#cacheFailed(`${request.logPrefix}Failed to insert request_hash [${key}] into`, error);
     try {
       const inserted = this.cache.set(key, outputs, byteSize);
       if (inserted instanceof Promise) inserted.catch(failed);

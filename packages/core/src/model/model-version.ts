@@ -6,6 +6,8 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
+import { countInstances } from "../config/instance-groups.js";
+import { deadlineSetting, shareSetting } from "../config/model-options.js";
 import { initialStates } from "../config/sequence-batching.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import { modelState } from "../observe/diagnostics-channels.js";
@@ -96,10 +98,12 @@ export class ModelVersion implements RegisteredVersion {
     this.scheduler = createScheduler(this, server);
     this.instances.serve(this.scheduler);
     if (config.dynamicBatching !== undefined)
-      server.log.verbose(1, `Starting dynamic-batcher thread for ${config.name} at nice 0...`, {
-        model: config.name,
-        module: "dynamic-batcher",
-      });
+      server.log
+        .of("dynamic_batch_scheduler")
+        .verbose(1, `Starting dynamic-batcher thread for ${config.name} at nice 0...`, {
+          model: config.name,
+        });
+    if (config.sequenceBatching !== undefined) logSequenceBatchers(config, server.log);
     const cache = config.responseCache?.enable ? server.responseCache : undefined;
     this.requests = new ModelRequests(this, server, cache);
     if (this.isEnsemble) this.#members = new EnsembleMembers(config);
@@ -287,6 +291,16 @@ export class ModelVersion implements RegisteredVersion {
   }
 }
 
+/** Reports the batchers of a sequence model in Triton's words. There is one for each instance, without a thread. */
+function logSequenceBatchers(config: ModelConfig, serverLog: Log): void {
+  const log = serverLog.of("sequence_batch_scheduler");
+  const about = { model: config.name };
+  const started = (what: string) => log.verbose(1, `Starting ${what} at nice 0...`, about);
+  started("sequence-batcher reaper thread");
+  if (config.sequenceBatching?.oldest !== undefined) return;
+  for (let i = 0; i < countInstances(config); i++) started(`Direct sequence-batch scheduler thread ${i}`);
+}
+
 function createScheduler(model: ModelVersion, server: ModelServer): Scheduler {
   const { plan, config, instances, clock, deadlines, statistics } = model;
   const { holdUntil, backlogHoldUntil, findMember } = server;
@@ -299,10 +313,14 @@ function createScheduler(model: ModelVersion, server: ModelServer): Scheduler {
     const options = { holdUntil, backlogHoldUntil, onEvict, initialStates: given };
     return new SequenceBatchScheduler(config, clock, deadlines, options);
   }
-  if (config.dynamicBatching === undefined) return new DirectScheduler(instances);
+  const shares = plan.shares ?? shareSetting(config);
+  if (config.dynamicBatching === undefined) {
+    if (deadlineSetting(config) === undefined && shares === undefined) return new DirectScheduler(instances);
+    return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, { alone: true, shares });
+  }
   if (variableLength !== undefined) {
     const { grouping, padded } = variableLength;
-    return new GroupingScheduler(config, instances, clock, deadlines, grouping, padded, holdUntil);
+    return new GroupingScheduler(config, instances, clock, deadlines, grouping, padded, holdUntil, shares);
   }
-  return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, { mixed });
+  return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, { mixed, shares });
 }

@@ -41,51 +41,70 @@ export const DEFAULT_LOG_SETTINGS: LogSettings = {
  * ```
  */
 export class Log {
-  #settings: LogSettings;
-  readonly #logger: SubjectLogger;
-  readonly #tail = new LogTail();
-  /** Called when the settings have changed. */
-  onUpdate: (() => void) | undefined;
+  /** Shared with the logs of modules. */
+  #state: LogState;
+  /** Fields of each line: the module, in the log of one. */
+  #fields: LogSubject | undefined;
   /** False if nobody has chosen where messages go, so that informational ones are not shown. */
   readonly hasDestination: boolean;
 
   constructor(logger: Logger, settings: Partial<LogSettings> = {}, hasDestination = true) {
     this.hasDestination = hasDestination;
-    this.#logger = subjectLogger(logger);
-    this.#settings = { ...DEFAULT_LOG_SETTINGS, ...settings };
+    this.#state = {
+      logger: subjectLogger(logger),
+      tail: new LogTail(),
+      settings: { ...DEFAULT_LOG_SETTINGS, ...settings },
+      onUpdate: undefined,
+    };
+  }
+
+  /**
+   * This log for a module, with the same settings and destination. The name is the place of its lines, as that of a file
+   * is in tritonserver: `model_lifecycle:0]`. A part of the server takes the log of its module once, where it is made.
+   */
+  of(module: string): Log {
+    const log = new Log(this.#state.logger, {}, this.hasDestination);
+    log.#state = this.#state;
+    log.#fields = { module };
+    return log;
   }
 
   get settings(): LogSettings {
-    return this.#settings;
+    return this.#state.settings;
+  }
+
+  /** Called when the settings have changed. */
+  set onUpdate(listener: (() => void) | undefined) {
+    this.#state.onUpdate = listener;
   }
 
   /** Changes the given settings and keeps the others. */
   update(changes: LogChanges): void {
-    this.#settings = { ...this.#settings, ...changes };
-    this.onUpdate?.();
+    this.#state.settings = { ...this.#state.settings, ...changes };
+    this.#state.onUpdate?.();
   }
 
   error(message: string, about?: LogSubject): void {
-    if (!this.#settings.error) return;
-    this.#tail.add("error", message);
+    if (!this.#state.settings.error) return;
+    this.#state.tail.add("error", message);
     this.#write("error", message, about);
   }
 
   warning(message: string, about?: LogSubject): void {
-    if (!this.#settings.warning) return;
-    this.#tail.add("warning", message);
+    if (!this.#state.settings.warning) return;
+    this.#state.tail.add("warning", message);
     this.#write("warn", message, about);
   }
 
   info(message: string, about?: LogSubject): void {
-    if (!this.#settings.info) return;
-    this.#tail.add("info", message);
+    if (!this.#state.settings.info) return;
+    this.#state.tail.add("info", message);
     this.#write("info", message, about);
   }
 
   verbose(level: number, message: string, about?: LogSubject): void {
-    if (level > this.#settings.verboseLevel) return;
-    this.#tail.add("verbose", message);
+    if (level > this.#state.settings.verboseLevel) return;
+    this.#state.tail.add("verbose", message);
     this.#write("debug", message, about);
   }
 
@@ -95,12 +114,23 @@ export class Log {
    * @param after number of the last message that the caller has seen; 0 for none
    */
   tail(after = 0): LogEntry[] {
-    return this.#tail.after(after);
+    return this.#state.tail.after(after);
   }
 
   #write(level: keyof Logger, message: string, about: LogSubject | undefined): void {
-    this.#logger[level](message, about);
+    const fields =
+      this.#fields === undefined || about === undefined
+        ? (about ?? this.#fields)
+        : { ...this.#fields, ...about };
+    this.#state.logger[level](message, fields);
   }
+}
+
+interface LogState {
+  readonly logger: SubjectLogger;
+  readonly tail: LogTail;
+  settings: LogSettings;
+  onUpdate: (() => void) | undefined;
 }
 
 /**

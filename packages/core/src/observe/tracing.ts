@@ -29,7 +29,6 @@ const NOTHING: ReadonlySet<ChangeableTraceSetting> = new Set();
 export class Tracing {
   readonly #files: TraceFiles;
   readonly #tracer: RequestTracer | undefined;
-  readonly #owner: TraceSettingOwner;
   readonly #initial: TraceSettings;
   /** Called when the settings have changed. */
   onUpdate: (() => void) | undefined;
@@ -37,7 +36,6 @@ export class Tracing {
   readonly #models = new Map<string, TraceSetting>();
   /** Replaced settings that still have traces in progress. */
   readonly #replaced = new Set<TraceSetting>();
-  #lastId = 0;
 
   /**
    * @param tracer makes the spans of mode "opentelemetry"
@@ -52,12 +50,7 @@ export class Tracing {
     this.#initial = resolveTraceOptions(options, tracer !== undefined);
     this.#files = new TraceFiles(this.#initial.file, log);
     this.#tracer = this.#initial.mode === "opentelemetry" ? tracer : undefined;
-    this.#owner = {
-      files: this.#files,
-      nextId: () => ++this.#lastId,
-      forget: (setting) => this.#replaced.delete(setting),
-    };
-    this.#server = new TraceSetting(this.#initial, NOTHING, this.#owner);
+    this.#server = new TraceSetting(this.#initial, NOTHING, this.#files, this.#replaced);
     const { invalidReason, levels } = this.#server;
     if (levels.includes("TENSORS") && this.#tracer !== undefined) {
       log.warning("trace level TENSORS has no effect in trace mode opentelemetry: use mode triton");
@@ -144,7 +137,7 @@ export class Tracing {
     const own = Object.fromEntries(
       [...specified].map((name) => [name, changes[name] ?? current?.settings[name]]),
     );
-    const next = new TraceSetting({ ...above, ...own }, specified, this.#owner);
+    const next = new TraceSetting({ ...above, ...own }, specified, this.#files, this.#replaced);
     if (!next.valid && next.levels.length > 0) {
       throw errorFor("INVALID_SETTING", `Attempting to set invalid trace setting :${next.invalidReason}`);
     }
@@ -163,13 +156,6 @@ export class Tracing {
 /** Number of bytes of finished traces that are collected before they are written. */
 const WRITE_AT_BYTES = 1024 * 1024;
 const WRITE_AT_TRACES = 1024;
-
-interface TraceSettingOwner {
-  readonly files: TraceFiles;
-  nextId(): number;
-  /** Called when a replaced setting has written its last trace. */
-  forget(setting: TraceSetting): void;
-}
 
 /**
  * One trace setting: decides which requests are traced, and passes their traces to the file. It is replaced instead of
@@ -197,11 +183,13 @@ class TraceSetting implements TraceCollector {
   /**
    * @param specified names of the values that are set here instead of inherited; a model inherits from the server, and
    * the server from its start options
+   * @param retired the replaced settings that still have traces in progress; this one leaves them with its last trace
    */
   constructor(
     private readonly values: TraceSettings,
     readonly specified: ReadonlySet<ChangeableTraceSetting>,
-    private readonly owner: TraceSettingOwner,
+    private readonly files: TraceFiles,
+    private readonly retired: Set<TraceSetting>,
   ) {
     this.levels = values.levels;
     this.#count = values.count;
@@ -218,7 +206,7 @@ class TraceSetting implements TraceCollector {
   }
 
   nextId(): number {
-    return this.owner.nextId();
+    return this.files.nextId();
   }
 
   /** Starts a trace for one of `rate` requests. */
@@ -266,7 +254,7 @@ class TraceSetting implements TraceCollector {
 
   save(): void {
     if (this.#waiting.length > 0 || this.#output !== undefined) this.#save(this.values.logFrequency !== 0);
-    if (this.#replaced) this.owner.forget(this);
+    if (this.#replaced) this.retired.delete(this);
   }
 
   /** Whether a file that must be started early will be a numbered one. */
@@ -278,12 +266,12 @@ class TraceSetting implements TraceCollector {
     this.#inFile = 0;
     this.#write(numbered);
     // The file without a number stays open until the server ends.
-    if (this.#output !== this.owner.files.plain) this.#output?.end();
+    if (this.#output !== this.files.plain) this.#output?.end();
     this.#output = undefined;
   }
 
   #write(numbered: boolean): void {
-    this.#output ??= numbered ? this.owner.files.numbered() : this.owner.files.plain;
+    this.#output ??= numbered ? this.files.numbered() : this.files.plain;
     this.#output.write(this.#waiting);
     this.#waiting = [];
     this.#waitingBytes = 0;
@@ -298,6 +286,7 @@ export const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 class TraceFiles {
   /** Traces that were lost since the start. */
   lost = 0;
+  #lastId = 0;
   #waitingBytes = 0;
   #dropped = 0;
   #index = 0;
@@ -315,6 +304,11 @@ class TraceFiles {
   get plain(): TraceFile {
     this.#plain ??= this.#open(this.path);
     return this.#plain;
+  }
+
+  /** A number for the next trace. */
+  nextId(): number {
+    return ++this.#lastId;
   }
 
   numbered(): TraceFile {

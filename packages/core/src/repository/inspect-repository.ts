@@ -26,6 +26,7 @@ export type InspectOptions = Pick<
   | "backendConfig"
   | "backends"
   | "backendDirectory"
+  | "modelFormats"
   | "repositoryAgentDirectory"
 >;
 
@@ -58,7 +59,7 @@ export async function inspectRepository(
   models?: readonly string[],
 ): Promise<ModelInspection[]> {
   const gpus = new MachineGpus();
-  const sources = openSources(repositories, { clock: realClock, log: QUIET });
+  const sources = openSources(repositories, realClock, QUIET);
   try {
     const inspected: InspectedModel[] = [];
     const shownPaths = new Map<InspectedModel, string>();

@@ -20,6 +20,8 @@ import type { ModelTimes } from "./model-directory.js";
 
 /** A snapshot of a cloud model on this machine. Its files do not change while they are in use. */
 export class ModelCopy {
+  /** Those of the objects that have been copied so far. */
+  readonly #copied: ModelObject[] = [];
   #users = 0;
   #isDropped = false;
 
@@ -31,6 +33,41 @@ export class ModelCopy {
 
   get root(): string {
     return dirname(this.directory);
+  }
+
+  /**
+   * Copies all objects into the directory. A failure ends the copy once the downloads that have begun are complete: the
+   * next copy can use them.
+   *
+   * @param previous earlier copies, from which unchanged objects are taken
+   * @param permits limits the number of objects that are copied at the same time
+   * @throws TritonError INTERNAL for an object that cannot be copied, UNAVAILABLE when the copy is cancelled. The cause
+   * has the status 404 or 412 for an object that has changed.
+   */
+  async fill(
+    repository: CloudPath,
+    storage: CloudStorage,
+    previous: readonly ModelCopy[],
+    permits: ConcurrencyGate,
+    patience: Patience,
+  ): Promise<void> {
+    const before = new Map<string, CopiedObject>();
+    for (const copy of previous) for (const object of copy.#copied) before.set(object.path, { object, copy });
+    await mkdir(this.directory, { recursive: true });
+    let problem: TritonError | undefined;
+    const copyOne = async (object: ModelObject): Promise<void> => {
+      if (problem !== undefined || patience.signal.aborted) return;
+      try {
+        const path = join(this.directory, object.path);
+        await copyObject(path, object, before.get(object.path), storage, patience);
+        this.#copied.push(object);
+      } catch (error) {
+        problem ??= cloudError(`Failed to get object at ${shownKey(repository, object.key)}`, error);
+      }
+    };
+    await Promise.all(this.objects.map((object) => permits.run(() => copyOne(object), undefined)));
+    if (patience.signal.aborted) throw TritonError.from(patience.signal.reason, "UNAVAILABLE");
+    if (problem !== undefined) throw problem;
   }
 
   times(configEntry: string): ModelTimes {
@@ -158,64 +195,19 @@ export async function makeCopyDirectory({ scheme }: CloudPath): Promise<string> 
 const ATTEMPTS = 3;
 const FIRST_PAUSE_MS = 200;
 
-interface CopyContext extends Patience {
-  readonly storage: CloudStorage;
-  /** Limits the number of objects that are copied at the same time. */
-  readonly permits: ConcurrencyGate;
-  /** Earlier copies. Unchanged objects are taken from them. */
-  readonly previous: readonly ModelCopy[];
-  /** Called for each object that has been copied. */
-  readonly onCopied: (object: ModelObject) => void;
-  readonly displayPath: (key: string) => string;
-}
-
-/**
- * Copies all objects into a directory. A failure ends the copy once the downloads that have begun are complete: the
- * next copy can use them.
- *
- * @throws TritonError INTERNAL for an object that cannot be copied, UNAVAILABLE when the copy is cancelled. The cause
- * has the status 404 or 412 for an object that has changed.
- */
-export async function copyModel(
-  directory: string,
-  objects: readonly ModelObject[],
-  context: CopyContext,
-): Promise<void> {
-  const before = new Map(
-    context.previous.flatMap((copy) => copy.objects.map((object) => [object.path, { object, copy }])),
-  );
-  await mkdir(directory, { recursive: true });
-  let problem: TritonError | undefined;
-  await Promise.all(
-    objects.map((object) =>
-      context.permits.run(async () => {
-        if (problem !== undefined || context.signal.aborted) return;
-        const old = before.get(object.path);
-        try {
-          await copyObject(directory, object, old, context);
-          context.onCopied(object);
-        } catch (error) {
-          problem ??= cloudError(`Failed to get object at ${context.displayPath(object.key)}`, error);
-        }
-      }, undefined),
-    ),
-  );
-  if (context.signal.aborted) throw TritonError.from(context.signal.reason, "UNAVAILABLE");
-  if (problem !== undefined) throw problem;
-}
-
+/** An object, and where it was copied before. */
 interface CopiedObject {
   readonly object: ModelObject;
   readonly copy: ModelCopy;
 }
 
 async function copyObject(
-  directory: string,
+  path: string,
   object: ModelObject,
   old: CopiedObject | undefined,
-  context: CopyContext,
+  storage: CloudStorage,
+  patience: Patience,
 ): Promise<void> {
-  const path = join(directory, object.path);
   if (object.isFolder) {
     await mkdir(path, { recursive: true });
     return;
@@ -225,12 +217,12 @@ async function copyObject(
   if (isKept && (await copyFromPrevious(path, object, old.copy))) return;
   for (let attempt = 1; ; attempt++) {
     try {
-      await download(path, object, context);
+      await download(path, object, storage, patience);
       return;
     } catch (error) {
-      if (attempt === ATTEMPTS || context.signal.aborted || !isRetriable(error)) throw error;
+      if (attempt === ATTEMPTS || patience.signal.aborted || !isRetriable(error)) throw error;
       await rm(path, { force: true });
-      await sleep(context.clock, FIRST_PAUSE_MS * 2 ** (attempt - 1));
+      await sleep(patience.clock, FIRST_PAUSE_MS * 2 ** (attempt - 1));
     }
   }
 }
@@ -244,9 +236,14 @@ function copyFromPrevious(path: string, object: ModelObject, previous: ModelCopy
   );
 }
 
-async function download(path: string, object: ModelObject, context: CopyContext): Promise<void> {
-  await withSilenceLimit(context, async (signal, alive) => {
-    const contents = await context.storage.download(object, signal);
+async function download(
+  path: string,
+  object: ModelObject,
+  storage: CloudStorage,
+  patience: Patience,
+): Promise<void> {
+  await withSilenceLimit(patience, async (signal, alive) => {
+    const contents = await storage.download(object, signal);
     let bytes = 0;
     const counted = new Transform({
       transform(chunk: Buffer, _, done) {

@@ -44,11 +44,11 @@ export class ModelRepository {
   ) {
     this.#state = new RepositoryState(options, server);
     this.#mayCheck = everyMs(server.clock, CHECK_EVERY_MS);
-    this.#agents = new RepositoryAgents(options, server.log, server.clock);
+    this.#agents = new RepositoryAgents(options, server.log.of("repo_agent"), server.clock);
     this.#poller = new RepositoryPoller(this.#state, this.#agents);
     this.#changes = new RepositoryChanges(this.#state, new ModelLoader(options, server));
     if (options.substitutes !== undefined) readSubstitutes(options.substitutes);
-    this.startUp = new StartUp(() => this.#start(), options, server.log);
+    this.startUp = new StartUp(() => this.#start(), options, this.#state.log);
   }
 
   /**
@@ -69,7 +69,7 @@ export class ModelRepository {
     for (const { model } of this.options.substitutes ?? []) {
       const isKnown = [...this.#state.models.values()].some(({ id }) => id.name === model);
       if (model !== undefined && first === undefined && !isKnown && !poll.problems.has(model)) {
-        this.server.log.error(`a substitute is for model '${model}', but no repository has such a model`);
+        this.#state.log.error(`a substitute is for model '${model}', but no repository has such a model`);
       }
     }
     const failures = [...poll.problems].map(([name, { message }]) => `${name}: ${message}`);
@@ -90,7 +90,7 @@ export class ModelRepository {
     checkModelName(name);
     const directory = await OverrideDirectory.forLoad(config, files, this.#overrides).catch((error) => {
       const problem = TritonError.from(error);
-      this.server.log.error(`Poll failed for model directory '${name}': ${problem.message}`);
+      this.#state.log.error(`Poll failed for model directory '${name}': ${problem.message}`);
       throw pollFailure(name, problem);
     });
     try {
@@ -250,7 +250,7 @@ export class ModelRepository {
       if (this.#missing.has(source)) return;
       this.#missing.add(source);
       const { message } = TritonError.from(error);
-      this.server.log.warning(
+      this.#state.log.warning(
         `${message}: its loaded models stay in service, but none of its models can be loaded`,
       );
     }
@@ -268,7 +268,7 @@ export class ModelRepository {
       .apply(async () => {
         return pollResult({ changed: new Map([...models].filter(([key]) => invalid.has(key))) });
       })
-      .catch((error) => this.server.log.error(statusText(error)));
+      .catch((error) => this.#state.log.error(statusText(error)));
   }
 
   /** Stops polling. Loads in flight still complete. */
@@ -284,12 +284,14 @@ export class ModelRepository {
     await this.#agents.end();
     await Promise.all([...this.#overrides].map((directory) => directory.remove()));
     await Promise.all(this.#state.sources.map((repository) => repository.close()));
+    await Promise.all((this.options.modelFormats ?? []).map((format) => format.close?.()));
   }
 
   /** Polls of shared storage are jittered, so that replicas that started together spread out. */
   #pollLater(): void {
     if (this.#closed) return;
-    const { clock, log } = this.server;
+    const { clock } = this.server;
+    const { log } = this.#state;
     const { repositoryPollSecs = 15 } = this.options;
     const jitter = this.#state.sources.some(({ isRemote }) => isRemote) ? POLL_JITTER * Math.random() : 0;
     this.#timer = quietTimers(clock).setTimer(repositoryPollSecs * 1000 * (1 - jitter), () => {

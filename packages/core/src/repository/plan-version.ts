@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { findBackend } from "../backends/find-backend.js";
 import { AutoCompleteConfig } from "../config/auto-complete-config.js";
-import { completeConfig } from "../config/complete-config.js";
+import { completeConfig, TRITON_DEFAULT_MAX_BATCH_SIZE } from "../config/complete-config.js";
 import type { Gpus } from "../config/gpus.js";
 import {
   completeInstanceGroups,
@@ -137,12 +137,19 @@ function completedConfig(
     backendConfig[config.backend]?.["default-max-batch-size"] ??
       backendConfig[""]?.["default-max-batch-size"],
   );
+  const isDefault = Number.isNaN(size);
+  const what = isDefault ? "Adding default backend config setting" : "Found overwritten default setting";
+  log
+    .of("backend_model")
+    .verbose(1, `${what}: default-max-batch-size,${isDefault ? TRITON_DEFAULT_MAX_BATCH_SIZE : size}`, {
+      model: config.name,
+    });
   return completeConfig(config, description, {
     autoComplete: isCompleted(options),
     isWritten,
     gpus,
     warn: (text) => log.warning(text),
-    ...(Number.isNaN(size) ? {} : { defaultMaxBatchSize: size }),
+    ...(isDefault ? {} : { defaultMaxBatchSize: size }),
   });
 }
 

@@ -80,20 +80,24 @@ export async function pollModel(
   }
   if (previous !== undefined && target.failed !== undefined && !isModified(target.failed, times))
     return previous;
+  const laidOut =
+    target.config === undefined ? await layOut(id.name, directory, configPath, options) : undefined;
+  const place = laidOut?.directory ?? directory;
   const read =
-    target.config === undefined
+    laidOut?.config ??
+    (target.config === undefined
       ? await readConfig(configPath, root, isCompleted(options))
-      : configFromRequest(target.config);
+      : configFromRequest(target.config));
   const written = isRenamed && read !== undefined ? { ...read, name: id.name } : read;
   if (written !== undefined) await assertAgents(written, options);
   const configAt = async (location: string) =>
-    location === directory
+    location === place
       ? written
       : readConfig(await configPathOf(location, options), location, isCompleted(options));
   const chain =
     written &&
-    (await agents?.load(id.name, directory, written, async (at) => (await configAt(at)) ?? emptyConfig()));
-  const location = chain?.location ?? directory;
+    (await agents?.load(id.name, place, written, async (at) => (await configAt(at)) ?? emptyConfig()));
+  const location = chain?.location ?? place;
   try {
     const found = target.config === undefined ? await configAt(location) : written;
     if (found !== undefined && found !== written) await assertAgents(found, options);
@@ -165,6 +169,23 @@ export async function selectVersions({ id, directory, config }: PolledModel) {
 
 export function isCompleted({ disableAutoCompleteConfig = false }: RepositoryOptions): boolean {
   return !disableAutoCompleteConfig;
+}
+
+/** A model in the layout of another server, as Triton would have it. Undefined for Triton's own. */
+async function layOut(
+  modelName: string,
+  directory: string,
+  configPath: string,
+  { modelFormats = [] }: RepositoryOptions,
+): Promise<{ readonly directory: string; readonly config: ModelConfig } | undefined> {
+  if (modelFormats.length === 0 || (await exists(configPath))) return undefined;
+  for (const format of modelFormats) {
+    if (!(await exists(join(directory, format.file)))) continue;
+    await assertInside(directory, join(directory, format.file));
+    const { directory: made, config } = await format.layOut({ modelName, directory });
+    return { directory: made, config: configFromJson(config as Readonly<Record<string, unknown>>) };
+  }
+  return undefined;
 }
 
 /** Path of the configuration of a model, which may be missing. */

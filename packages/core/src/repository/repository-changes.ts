@@ -170,7 +170,7 @@ class AppliedChange {
     }
     state.invalid.set(key, problem);
     state.countLoadFailure(model.id);
-    state.server.log.error(`Invalid argument: ${problem}`);
+    state.log.error(`Invalid argument: ${problem}`);
     await model.agents?.failed();
     void loader.unload(model.id);
   }
@@ -188,7 +188,7 @@ class AppliedChange {
       await model.agents?.failed();
       const { message } = TritonError.from(error);
       if (!message.startsWith("version ")) {
-        state.server.log.error(`failed to load model '${model.id.name}': ${message}`, {
+        state.log.error(`failed to load model '${model.id.name}': ${message}`, {
           model: model.id.name,
         });
       }

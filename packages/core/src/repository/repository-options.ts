@@ -59,6 +59,8 @@ export interface RepositoryOptions {
    * or `<backend>/backend.js`. `backend` of a configuration names one of them. @default none
    */
   readonly backendDirectory?: string;
+  /** Other layouts of a model's directory than Triton's, such as MLServer's. @default none */
+  readonly modelFormats?: readonly ModelFormat[];
   /** Other files and backends for models that cannot run here. @default none */
   readonly substitutes?: readonly Substitute[];
   /** Your own backends, by their names in configurations. */
@@ -72,6 +74,27 @@ export interface RepositoryOptions {
   readonly repositoryAgentDirectory?: string;
   /** How long an agent may take for one action, in seconds. A slower one fails. @default 300 */
   readonly repositoryAgentTimeoutSecs?: number;
+}
+
+/**
+ * Another layout of a model's directory than Triton's. It is for directories with its file and without a `config.pbtxt`.
+ * `modelSettings` of `@tritonjs/backends/classes` reads MLServer's.
+ */
+export interface ModelFormat {
+  /** File by which a directory of the format is known: `model-settings.json`. */
+  readonly file: string;
+  /**
+   * Lays out a model as Triton has it, in another directory.
+   *
+   * @returns that directory, and the configuration in Triton's JSON
+   * @throws TritonError for a model that cannot be served; the text becomes the reason
+   */
+  layOut(model: {
+    readonly modelName: string;
+    readonly directory: string;
+  }): Promise<{ readonly directory: string; readonly config: object }>;
+  /** Removes what it has laid out, when the models of a server have ended. */
+  close?(): Promise<void>;
 }
 
 /** Names of the models to load at the start; undefined for all of them. */

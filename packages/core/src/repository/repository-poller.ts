@@ -36,6 +36,8 @@ export class RepositoryState {
   readonly failedFiles = new Map<ModelKey, ModelTimes>();
   readonly #unread = new Map<ModelKey, string>();
   readonly #loadFailures = new Map<string, number>();
+  /** Log of what is done with a repository; the log of the server is that of models which load. */
+  readonly log: Log;
   /** Polls in which a repository or the directory of a model had an error. */
   pollFailures = 0;
 
@@ -43,7 +45,8 @@ export class RepositoryState {
     readonly options: RepositoryOptions,
     readonly server: RepositoryServer,
   ) {
-    this.sources = openSources([options.modelRepository ?? []].flat(), server);
+    this.log = server.log.of("model_repository_manager");
+    this.sources = openSources([options.modelRepository ?? []].flat(), server.clock, this.log);
     this.sortSources();
   }
 
@@ -90,7 +93,7 @@ export class RepositoryState {
     else if (this.#unread.get(key) !== statusText(problem)) {
       this.#unread.set(key, statusText(problem));
       this.countLoadFailure(id);
-      this.server.log.error(`Poll failed for model directory '${id.name}': ${problem.message}`);
+      this.log.error(`Poll failed for model directory '${id.name}': ${problem.message}`);
     }
   }
 
@@ -179,7 +182,7 @@ export class RepositoryPoller {
 
   async all(): Promise<Poll> {
     const { sources, models } = this.state;
-    const { log } = this.state.server;
+    const { log } = this.state;
     const targets = new Map<ModelKey, PollTarget>();
     const gone = new Set(models.keys());
     const problems = new Map<string, TritonError>();
@@ -270,13 +273,13 @@ export class RepositoryPoller {
     }
     if (!server.registry.namespacing && targets.length > 1) {
       const problem = notUnique(name);
-      server.log.error(problem.message);
+      this.state.log.error(problem.message);
       problems.set(name, problem);
       return [];
     }
     if (targets.length === 0) {
       const problem = sources.flatMap((source) => source.problemOf(name) ?? [])[0] ?? notFound(name);
-      server.log.error(problem.message);
+      this.state.log.error(problem.message);
       problems.set(name, problem);
     }
     return targets;
@@ -300,7 +303,7 @@ export class RepositoryPoller {
             `model '${id.name}' is already bound by the program: rename one of them`,
           );
         }
-        const model = await pollModel(target, options, server.log, this.agents);
+        const model = await pollModel(target, options, this.state.log, this.agents);
         if (model === previous) unchanged.set(key, { ...model, explicit: model.explicit || target.explicit });
         else changed.set(key, { ...model, explicit: target.explicit || (previous?.explicit ?? false) });
         this.state.noteUnread(id, undefined);

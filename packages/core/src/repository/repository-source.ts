@@ -11,18 +11,16 @@ import {
   type Listing,
   listObjects,
   openStorage,
+  type Patience,
   parseCloudPath,
-  shownKey,
   statusOf,
 } from "./cloud-storage.js";
 import {
-  copyModel,
   groupByModel,
   isName,
   isSame,
   ModelCopy,
   type ModelListing,
-  type ModelObject,
   makeCopyDirectory,
 } from "./model-copy.js";
 import { modelNames } from "./model-directory.js";
@@ -159,13 +157,6 @@ interface KnownModel {
   readonly problem?: TritonError | undefined;
 }
 
-interface CloudSourceContext {
-  readonly clock: Clock;
-  readonly log: Log;
-  /** Opens the storage. @default the vendors' SDKs */
-  readonly open?: ((path: CloudPath) => Promise<CloudStorage>) | undefined;
-}
-
 /** A repository in a cloud. A model is copied at the first look, and again when one of its ETags has changed. */
 export class CloudSource implements RepositorySource {
   readonly isRemote = true;
@@ -188,9 +179,12 @@ export class CloudSource implements RepositorySource {
   #problem: TritonError | undefined;
   #storage: Promise<CloudStorage> | undefined;
 
+  /** @param connect opens the storage */
   constructor(
     path: CloudPath,
-    private readonly context: CloudSourceContext,
+    private readonly clock: Clock,
+    private readonly log: Log,
+    private readonly connect: (path: CloudPath) => Promise<CloudStorage> = openStorage,
   ) {
     this.#path = path;
     this.path = path.text;
@@ -242,7 +236,7 @@ export class CloudSource implements RepositorySource {
   async listed(): Promise<readonly string[]> {
     const { prefix } = this.#path;
     const listing = await this.#list(prefix, true).catch((error) => {
-      this.context.log.warning(TritonError.from(error).message);
+      this.log.warning(TritonError.from(error).message);
       return undefined;
     });
     if (listing === undefined) return [...new Set([...this.#names, ...this.#models.keys()])].sort();
@@ -325,34 +319,25 @@ export class CloudSource implements RepositorySource {
   }
 
   async #make(listing: ModelListing, previous: ModelCopy | undefined): Promise<ModelCopy> {
-    const { clock, log } = this.context;
-    const started = clock.now();
+    const started = this.clock.now();
     const storage = await this.#open();
     const root = join(await this.#openDirectory(), String(++this.#copiesMade));
     const copy = new ModelCopy(join(root, listing.name), listing.objects);
     const partial = this.#partial.get(listing.name);
-    const copied: ModelObject[] = [];
+    const earlier = [previous ?? [], partial ?? []].flat();
     try {
       await mkdir(root);
-      await copyModel(copy.directory, listing.objects, {
-        clock,
-        signal: this.#stop.signal,
-        storage,
-        permits: this.#copying,
-        previous: [previous ?? [], partial ?? []].flat(),
-        onCopied: (object) => copied.push(object),
-        displayPath: (key) => shownKey(this.#path, key),
-      });
+      await copy.fill(this.#path, storage, earlier, this.#copying, this.#patience);
       this.#partial.delete(listing.name);
     } catch (error) {
-      this.#partial.set(listing.name, new ModelCopy(copy.directory, copied));
+      this.#partial.set(listing.name, copy);
       throw error;
     } finally {
       await partial?.drop();
     }
     this.#copies.add(copy);
-    const seconds = ((clock.now() - started) / 1000).toFixed(1);
-    log.info(`copied model '${listing.name}' from ${this.path} in ${seconds} s`);
+    const seconds = ((this.clock.now() - started) / 1000).toFixed(1);
+    this.log.info(`copied model '${listing.name}' from ${this.path} in ${seconds} s`);
     return copy;
   }
 
@@ -372,10 +357,9 @@ export class CloudSource implements RepositorySource {
   }
 
   #list(prefix: string, byFolder = false): Promise<Listing> {
-    const patience = { clock: this.context.clock, signal: this.#stop.signal };
     return this.#listing.run(async () => {
       try {
-        return await listObjects(await this.#open(), this.#path, prefix, patience, byFolder);
+        return await listObjects(await this.#open(), this.#path, prefix, this.#patience, byFolder);
       } catch (error) {
         // A new storage reads the credentials again, so that a correction takes effect.
         this.#storage = undefined;
@@ -384,9 +368,12 @@ export class CloudSource implements RepositorySource {
     }, undefined);
   }
 
+  get #patience(): Patience {
+    return { clock: this.clock, signal: this.#stop.signal };
+  }
+
   #open(): Promise<CloudStorage> {
-    const { open = openStorage } = this.context;
-    this.#storage ??= open(this.#path);
+    this.#storage ??= this.connect(this.#path);
     return this.#storage;
   }
 }
@@ -396,7 +383,7 @@ export class CloudSource implements RepositorySource {
  *
  * @throws TritonError INVALID_ARG for an invalid cloud path
  */
-export function openSources(paths: readonly string[], context: CloudSourceContext): RepositorySource[] {
+export function openSources(paths: readonly string[], clock: Clock, log: Log): RepositorySource[] {
   const places = new Map<string, CloudPath | undefined>();
   for (const path of paths) {
     const cloud = isCloudPath(path) ? parseCloudPath(path) : undefined;
@@ -404,6 +391,6 @@ export function openSources(paths: readonly string[], context: CloudSourceContex
     places.set(cloud?.text ?? (path === "" ? path : resolve(path)), cloud);
   }
   return [...places].map(([path, cloud]) =>
-    cloud === undefined ? new LocalSource(path) : new CloudSource(cloud, context),
+    cloud === undefined ? new LocalSource(path) : new CloudSource(cloud, clock, log),
   );
 }

@@ -3,7 +3,14 @@ import type { Payload } from "../batch/payload.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { InferenceRequest } from "../request/inference-request.js";
-import type { BatchingRules } from "./form-batch.js";
+import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
+import {
+  type DurationCurve,
+  type DurationFit,
+  ENOUGH_OBSERVATIONS,
+  expectedMs,
+  learnDuration,
+} from "./learned-times.js";
 import type { PriorityQueue } from "./priority-queue.js";
 
 /**
@@ -12,19 +19,21 @@ import type { PriorityQueue } from "./priority-queue.js";
  * late.
  *
  * ```
- * request --admit--> queue --rules--> formBatch --> payload --> instance
- *            ^                 ^                                    |
- *            +-- expected latency, plan <-- durations, lateness ----+
+ * request --admit--> queue --plan--> formBatch --> payload --> instance
+ *            ^                ^                                    |
+ *            +-- expected latency <--- durations, lateness ----------+
  * ```
  */
-export class AdaptiveBatching {
+export class AdaptiveBatching implements BatchPlanner {
   readonly #target: AdaptiveRules;
+  readonly #queue: PriorityQueue;
   readonly #arrivals: ArrivalRate;
   readonly #batches: RunningBatches;
   #punctuality = UNTRIED;
 
-  constructor(target: AdaptiveRules, instances: InstanceGroup) {
+  constructor(target: AdaptiveRules, queue: PriorityQueue, instances: InstanceGroup) {
     this.#target = target;
+    this.#queue = queue;
     this.#arrivals = new ArrivalRate(target.targetLatencyMs / 2);
     this.#batches = new RunningBatches(instances);
   }
@@ -33,7 +42,7 @@ export class AdaptiveBatching {
     this.#batches.start(instance, payload, now);
   }
 
-  ended(payload: Payload, now: number): void {
+  ended(_instance: ModelInstance, payload: Payload, now: number): void {
     this.#batches.end(payload, now);
     const { requests } = payload;
     let late = 0;
@@ -47,7 +56,8 @@ export class AdaptiveBatching {
    *
    * @throws TritonError UNAVAILABLE with `retryAfterMs` when the request could not be answered in time.
    */
-  admit(request: InferenceRequest, queue: PriorityQueue, now: number): void {
+  admit(request: InferenceRequest, now: number): void {
+    const queue = this.#queue;
     this.#arrivals.add(request.rows, now);
     const outlook = this.#batches.outlook(now);
     if (outlook === undefined || (queue.size === 0 && outlook.idleInMs[0] === 0)) return;
@@ -70,10 +80,11 @@ export class AdaptiveBatching {
     );
   }
 
-  /** The rules for the next batch. While too little is known, they are the given ones. */
-  rules(queue: PriorityQueue, given: BatchingRules, now: number): BatchingRules {
+  /** Plans the next batch. While too little is known, its rules are the given ones. */
+  plan(given: BatchingRules, now: number): BatchPlan {
+    const queue = this.#queue;
     const outlook = this.#batches.outlook(now);
-    if (outlook === undefined) return given;
+    if (outlook === undefined) return { view: queue, rules: given };
     const { maxBatchSize, targetLatencyMs } = this.#target;
     let rows = 0;
     let oldest = Number.POSITIVE_INFINITY;
@@ -96,12 +107,13 @@ export class AdaptiveBatching {
       },
       this.#target,
     );
-    return {
+    const rules: BatchingRules = {
       ...given,
       maxBatchSize: maxRows,
       preferredBatchSizes: [waitMs > 0 ? enoughRows : maxRows],
       maxQueueDelayMs: waitMs > 0 ? now + waitMs - oldest : 0,
     };
+    return { view: queue, rules };
   }
 
   /** Time from which the answer to a request is late. Its own deadline or timeout counts, if it has one. */
@@ -116,8 +128,6 @@ function startOf(request: InferenceRequest): number {
   return request.batcherStart ?? request.queueStart;
 }
 
-/** Number of observed batches of a kind of instance before its durations are predicted. */
-const ENOUGH_OBSERVATIONS = 5;
 /** A batch that exceeds its expected time counts as nearly done: this share of its time is left. */
 const OVERRUN_LEFT = 0.02;
 
@@ -309,7 +319,7 @@ export interface WaitingWork {
   readonly patience: number;
 }
 
-interface BatchPlan {
+interface WaitPlan {
   readonly maxRows: number;
   /** Milliseconds after which the batch starts; it starts earlier with `enoughRows`, and 0 is now. */
   readonly waitMs: number;
@@ -330,10 +340,10 @@ interface BatchPlan {
  * No wait is longer than the first request can afford. A wait begins only if it is expected to save enough machine
  * time.
  */
-export function planBatch(work: WaitingWork, rules: AdaptiveRules): BatchPlan {
+export function planBatch(work: WaitingWork, rules: AdaptiveRules): WaitPlan {
   const { curve, rows, waitedMs, patience, arrivals } = work;
   const maxRows = rowsInTime(work, largestBatch(curve, rules));
-  const atOnce: BatchPlan = { maxRows, waitMs: 0, enoughRows: rows };
+  const atOnce: WaitPlan = { maxRows, waitMs: 0, enoughRows: rows };
   if (rows >= maxRows) return atOnce;
   const longestMs = longestWaitMs(work, rules, JOINING_SAFETY);
   const freeMs = Math.min(curve.fixedMs - waitedMs, longestWaitMs(work, rules, 0));
@@ -451,99 +461,4 @@ export function expectedLatencyMs(ahead: WorkAhead, rules: AdaptiveRules): numbe
   const ownMs = expectedMs(curve, Math.max(rows, Math.min(largest, joined)));
   const deviationMs = curve.spread * Math.hypot(ownMs, startMs / Math.sqrt(rounds + 1));
   return startMs + ownMs + SAFETY * caution * deviationMs;
-}
-
-/** Weight that older observations keep when a new one is added: about the last 50 batches count. */
-const KEPT_DURATIONS = 0.98;
-/** Number of observations after which the first ones, which are often slow, are ignored. */
-const COLD_OBSERVATIONS = 20;
-/** An outlier counts as at most this share above the expected duration, unless deviations are usual. */
-const LEAST_SURPRISE = 0.5;
-/** Step size with which the typical deviation is learnt. */
-const SPREAD_STEP = 0.05;
-/** Variance of batch sizes, relative to their mean, that is needed to trust a new slope. */
-const SLOPE_PRIOR = 0.01;
-
-/**
- * Shortest duration that a batch counts with. Deviations are relative, and the very first batches may take no time at
- * all.
- */
-const SHORTEST_MS = 0.001;
-
-/** Duration of a batch: `fixedMs + perRowMs * rows`. */
-interface DurationCurve {
-  /** Milliseconds that any batch takes, however small it is. */
-  readonly fixedMs: number;
-  /** Milliseconds that each row adds. */
-  readonly perRowMs: number;
-  /** Typical relative deviation of a batch from the curve: 0.1 for one tenth. */
-  readonly spread: number;
-}
-
-export interface DurationFit extends DurationCurve {
-  readonly observations: number;
-  readonly weight: number;
-  readonly meanRows: number;
-  readonly meanMs: number;
-  readonly rowsVariance: number;
-  readonly covariance: number;
-}
-
-export function expectedMs(curve: DurationCurve, rows: number): number {
-  return curve.fixedMs + curve.perRowMs * rows;
-}
-
-/**
- * Updates the fit with another batch: least squares with forgetting, robust against outliers.
- *
- * - An outlier is cut to the value that the usual deviation makes plausible. A lasting change soon becomes plausible.
- * - While all batches have one size, only the scale is learnt. The ratio of fixed to per-row time stays the same.
- * - The first batches are often slow. Much faster batches after them outweigh them.
- * - Neither part of the curve becomes negative.
- */
-export function learnDuration(fit: DurationFit | undefined, rows: number, takenMs: number): DurationFit {
-  const durationMs = Math.max(takenMs, SHORTEST_MS);
-  if (fit === undefined) return firstFit(rows, durationMs);
-  const expected = Math.max(expectedMs(fit, rows), SHORTEST_MS);
-  const surprise = durationMs / expected - 1;
-  const observed = Math.min(durationMs, expected * (1 + Math.max(LEAST_SURPRISE, 4 * fit.spread)));
-  const weight = fit.weight * KEPT_DURATIONS + 1;
-  const wasCold = fit.observations < COLD_OBSERVATIONS && surprise < -LEAST_SURPRISE;
-  const step = wasCold ? Math.max(0.5, 1 / weight) : 1 / weight;
-  const rowsOff = rows - fit.meanRows;
-  const msOff = observed - fit.meanMs;
-  const meanRows = fit.meanRows + step * rowsOff;
-  const meanMs = fit.meanMs + step * msOff;
-  const rowsVariance = (1 - step) * (fit.rowsVariance + step * rowsOff * rowsOff);
-  const covariance = (1 - step) * (fit.covariance + step * rowsOff * msOff);
-  const prior = SLOPE_PRIOR * meanRows * meanRows;
-  const priorSlope = (fit.perRowMs * meanMs) / Math.max(expectedMs(fit, meanRows), SHORTEST_MS);
-  const slope = (covariance + prior * priorSlope) / (rowsVariance + prior);
-  const perRowMs = Math.min(Math.max(0, slope), meanMs / meanRows);
-  return {
-    fixedMs: meanMs - perRowMs * meanRows,
-    perRowMs,
-    spread: fit.spread + SPREAD_STEP * (Math.min(1, Math.abs(surprise)) - fit.spread),
-    observations: fit.observations + 1,
-    weight,
-    meanRows,
-    meanMs,
-    rowsVariance,
-    covariance,
-  };
-}
-
-/** First fit. A single batch says nothing about the slope, so half of its time counts as fixed. */
-function firstFit(rows: number, durationMs: number): DurationFit {
-  return {
-    fixedMs: durationMs / 2,
-    perRowMs: durationMs / 2 / rows,
-    spread: 0,
-    observations: 1,
-    weight: 1,
-    meanRows: rows,
-    meanMs: durationMs,
-    rowsVariance: 0,
-    covariance: 0,
-  };
 }

@@ -1,14 +1,30 @@
-import type { ModelConfig, ModelDynamicBatching, TritonError } from "@tritonjs/protocol";
+import type { ModelConfig, TritonError } from "@tritonjs/protocol";
 import { EqualInputsRule, NO_PAYLOAD, Payload } from "../batch/payload.js";
-import { targetLatencyMs } from "../config/model-options.js";
+import { defaultDynamicBatching } from "../config/defaults.js";
+import { deadlineSetting, type ShareOptions, targetLatencyMs } from "../config/model-options.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { InferenceRequest, ResponseGate } from "../request/inference-request.js";
 import { Alarm, type Clock, type DeadlineQueue } from "../system/clock.js";
 import { AdaptiveBatching } from "./adaptive-batching.js";
-import { type BatchDecision, type BatchingRules, cutOfPlan, formBatch } from "./form-batch.js";
-import { type LevelStatus, PriorityQueue, type QueueTotals } from "./priority-queue.js";
+import { DeadlineBatching } from "./deadline-batching.js";
+import { FairShares } from "./fair-shares.js";
+import {
+  type BatchDecision,
+  type BatchingRules,
+  type BatchPlanner,
+  cutOfPlan,
+  formBatch,
+} from "./form-batch.js";
+import {
+  type BatcherQueue,
+  type LevelStatus,
+  PriorityQueue,
+  type QueuedRequestView,
+  type QueueTotals,
+} from "./priority-queue.js";
 import { ArrivalHold, isPartOfWork, type Scheduler, stoppedError } from "./scheduler.js";
+import { UrgencyQueue } from "./urgency-queue.js";
 
 /** Payloads formed ahead for each instance, so that no instance waits for the batcher. */
 const PAYLOADS_AHEAD_PER_INSTANCE = 2;
@@ -27,10 +43,10 @@ export class DynamicBatchScheduler implements Scheduler {
   readonly maxBatchSize: number;
   readonly #instances: InstanceGroup;
   readonly #clock: Clock;
-  readonly #queue: PriorityQueue;
+  readonly #queue: BatcherQueue;
   readonly #ordered: OrderedResponses | undefined;
-  /** Set for models with a target latency, until they are stopped. */
-  #adaptive: AdaptiveBatching | undefined;
+  /** Set for models with a target latency or deadlines, until they are stopped. */
+  #planner: BatchPlanner | undefined;
   #rules: BatchingRules;
   #payload = NO_PAYLOAD;
   #payloadClosed = true;
@@ -52,18 +68,17 @@ export class DynamicBatchScheduler implements Scheduler {
     clock: Clock,
     deadlines: DeadlineQueue,
     holdUntil = 0,
-    { maxBatchCost, padded, mixed, ordered, levels, onChange }: BatcherShare = {},
+    { maxBatchCost, padded, mixed, alone = false, shares, ordered, levels, onChange }: BatcherShare = {},
   ) {
-    const batching: ModelDynamicBatching = config.dynamicBatching!;
+    const batching = config.dynamicBatching ?? defaultDynamicBatching();
     this.#instances = instances;
     this.#clock = clock;
     this.#alarm = new Alarm(clock, () => this.#look());
     this.#hold = holdUntil > 0 ? new ArrivalHold(holdUntil) : undefined;
     this.#onChange = onChange;
     const [now, look] = [() => clock.now(), () => this.#look()];
-    this.#queue = new PriorityQueue(batching, deadlines, now, look, levels);
     this.#rules = {
-      maxBatchSize: Math.max(1, config.maxBatchSize),
+      maxBatchSize: alone ? 1 : Math.max(1, config.maxBatchSize),
       preferredBatchSizes: [...new Set(batching.preferredBatchSize)].sort((a, b) => a - b),
       maxQueueDelayMs: batching.maxQueueDelayMicroseconds / 1000,
       equalInputs: new EqualInputsRule(config, padded, mixed),
@@ -71,9 +86,20 @@ export class DynamicBatchScheduler implements Scheduler {
     };
     this.#ordered = batching.preserveOrdering ? (ordered ?? new OrderedResponses()) : undefined;
     const target = targetLatencyMs(config);
-    if (target !== undefined) {
-      const { maxBatchSize } = this.#rules;
-      this.#adaptive = new AdaptiveBatching({ targetLatencyMs: target, maxBatchSize }, instances);
+    const setting = deadlineSetting(config);
+    if (setting === undefined && shares === undefined) {
+      const queue = new PriorityQueue(batching, deadlines, now, look, levels);
+      this.#queue = queue;
+      if (target !== undefined) {
+        const { maxBatchSize } = this.#rules;
+        const rules = { targetLatencyMs: target, maxBatchSize };
+        this.#planner = new AdaptiveBatching(rules, queue, instances);
+      }
+    } else {
+      const fair = shares && new FairShares(shares, this.#rules.maxBatchSize);
+      const queue = new UrgencyQueue(batching, deadlines, setting?.defaultMs ?? 0, now, look, fair);
+      this.#queue = queue;
+      this.#planner = new DeadlineBatching(queue, Math.max(1, config.maxBatchSize), instances);
     }
     this.mergeAfterMs = this.#rules.maxQueueDelayMs;
     this.maxBatchSize = config.maxBatchSize;
@@ -111,7 +137,8 @@ export class DynamicBatchScheduler implements Scheduler {
 
   enqueue(request: InferenceRequest): void {
     if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
-    this.#adaptive?.admit(request, this.#queue, this.#clock.now());
+    this.#queue.place?.(request);
+    this.#planner?.admit(request, this.#clock.now());
     this.#queue.push(request);
     if (this.#hold !== undefined) this.#countArrival(this.#hold);
     if (this.#lookDeferred) return;
@@ -123,7 +150,7 @@ export class DynamicBatchScheduler implements Scheduler {
     // While the queue waits for more rows, a request below that number cannot change the decision.
     const rowsDecide = !this.#rules.equalInputs.comparesShapes && this.#rules.maxBatchCost === undefined;
     const inHurry = request.deadline !== undefined || request.queueTimeoutMicroseconds > 0;
-    const mayHurry = this.#adaptive !== undefined && inHurry;
+    const mayHurry = this.#planner !== undefined && (inHurry || request.due < Number.POSITIVE_INFINITY);
     const waiting = this.#alarm.isSet && rowsDecide && !mayHurry;
     if (waiting && !this.#payloadIsOver && this.#queue.rows < this.#wakeAtRows) return;
     this.#lookDeferred = true;
@@ -138,11 +165,11 @@ export class DynamicBatchScheduler implements Scheduler {
   }
 
   started(instance: ModelInstance, payload: Payload): void {
-    this.#adaptive?.started(instance, payload, this.#clock.now());
+    this.#planner?.started(instance, payload, this.#clock.now());
   }
 
-  ended(_instance: ModelInstance, payload: Payload): void {
-    this.#adaptive?.ended(payload, this.#clock.now());
+  ended(instance: ModelInstance, payload: Payload): void {
+    this.#planner?.ended(instance, payload, this.#clock.now());
   }
 
   stop(): void {
@@ -163,8 +190,8 @@ export class DynamicBatchScheduler implements Scheduler {
   /** Ends all waiting for further requests, because no more will arrive. */
   hurry(): void {
     this.#hold = undefined;
-    this.#flushing ||= this.#rules.maxQueueDelayMs > 0 || this.#adaptive !== undefined;
-    this.#adaptive = undefined;
+    this.#flushing ||= this.#rules.maxQueueDelayMs > 0 || this.#planner !== undefined;
+    this.#planner = undefined;
     this.#rules = { ...this.#rules, maxQueueDelayMs: 0 };
     this.#look();
   }
@@ -175,7 +202,7 @@ export class DynamicBatchScheduler implements Scheduler {
   }
 
   get hasSlot(): boolean {
-    if (this.#adaptive !== undefined || !this.#queue.allowsPrefetch)
+    if (this.#planner !== undefined || !this.#queue.allowsPrefetch)
       return this.#instances.idleInstances > this.#instances.queuedPayloads;
     return this.#instances.queuedPayloads < PAYLOADS_AHEAD_PER_INSTANCE * this.#instances.instances.length;
   }
@@ -193,9 +220,15 @@ export class DynamicBatchScheduler implements Scheduler {
       while (this.#queue.size > 0 && this.#hold === undefined && this.hasSlot) {
         if (this.#payloadIsOver) this.#openPayload();
         const now = this.#clock.now();
-        const rules = this.#adaptive?.rules(this.#queue, this.#rules, now) ?? this.#rules;
-        const decision = formBatch(this.#queue, this.#payload, now, rules);
-        this.#apply(decision, rules);
+        let view: QueuedRequestView = this.#queue;
+        let rules = this.#rules;
+        if (this.#planner !== undefined) {
+          const plan = this.#planner.plan(rules, now);
+          if (plan === undefined) break;
+          ({ view, rules } = plan);
+        }
+        const decision = formBatch(view, this.#payload, now, rules);
+        this.#apply(decision, view, rules);
         if (decision.waitMs !== undefined) {
           this.#alarm.set(decision.waitMs);
           return;
@@ -219,7 +252,7 @@ export class DynamicBatchScheduler implements Scheduler {
     this.#wakeAtRows = 0;
   }
 
-  #apply(decision: BatchDecision, rules: BatchingRules): void {
+  #apply(decision: BatchDecision, view: QueuedRequestView, rules: BatchingRules): void {
     const payload = this.#payload;
     this.#payloadClosed ||= decision.closePayload;
     payload.complete ||= decision.closePayload;
@@ -232,8 +265,10 @@ export class DynamicBatchScheduler implements Scheduler {
       return;
     }
     payload.requiredEqual = decision.requiredEqual;
+    let next = view.head;
     for (let i = 0; i < decision.take; i++) {
-      const request = this.#queue.head!;
+      const request = next!;
+      next = view.after(request);
       this.#queue.take(request);
       this.#ordered?.admit(request);
       payload.add(request);
@@ -251,6 +286,10 @@ interface BatcherShare {
   readonly padded?: ReadonlySet<string> | undefined;
   /** True if requests with different optional inputs may share a batch, which the model divides by itself. */
   readonly mixed?: boolean | undefined;
+  /** How callers share the model. */
+  readonly shares?: ShareOptions | undefined;
+  /** True if each request is a batch of its own. */
+  readonly alone?: boolean | undefined;
   readonly ordered?: OrderedResponses | undefined;
   /** Totals by priority level over all batchers, which the size limit of a level counts. */
   readonly levels?: Map<number, QueueTotals> | undefined;

@@ -1,5 +1,7 @@
-import type { EqualInputsRule, RequiredEqualInputs } from "../batch/payload.js";
+import type { EqualInputsRule, Payload, RequiredEqualInputs } from "../batch/payload.js";
+import type { ModelInstance } from "../instance/model-instance.js";
 import type { CutReason } from "../observe/statistics.js";
+import type { InferenceRequest } from "../request/inference-request.js";
 import type { QueuedRequestView } from "./priority-queue.js";
 
 /** Rounding error allowed in sums of fractional milliseconds. */
@@ -14,6 +16,26 @@ export interface BatchingRules {
   readonly equalInputs: EqualInputsRule;
   /** Largest total cost of the requests of a batch; absent for any cost. */
   readonly maxBatchCost?: number;
+}
+
+/** Plan of a batch that is to be formed: which requests are next, and the rules. */
+export interface BatchPlan {
+  readonly view: QueuedRequestView;
+  readonly rules: BatchingRules;
+}
+
+/** Decides what a batcher does from what it has learnt: which requests come in, and how batches form. */
+export interface BatchPlanner {
+  /**
+   * Counts a request that arrives, and refuses it if its answer would come too late.
+   *
+   * @throws TritonError UNAVAILABLE with `retryAfterMs`
+   */
+  admit(request: InferenceRequest, now: number): void;
+  /** Plans the next batch. It may end waiting requests, and returns undefined if none is left. */
+  plan(given: BatchingRules, now: number): BatchPlan | undefined;
+  started(instance: ModelInstance, payload: Payload, now: number): void;
+  ended(instance: ModelInstance, payload: Payload, now: number): void;
 }
 
 /** The payload that requests would join: an empty one, or one that waits for an instance. */

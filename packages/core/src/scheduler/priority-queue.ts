@@ -15,6 +15,24 @@ export interface QueuedRequestView {
   after(request: InferenceRequest): InferenceRequest | undefined;
 }
 
+/** Queue of a batcher. */
+export interface BatcherQueue extends QueuedRequestView {
+  readonly size: number;
+  readonly rows: number;
+  /** The levels that have requests, highest first. */
+  readonly levels: readonly LevelStatus[];
+  /** Level of the next request; 0 for an empty queue and a queue without levels. */
+  readonly headPriority: number;
+  /** True if batches may be formed ahead of the instances. */
+  readonly allowsPrefetch: boolean;
+  freePlaces(priority?: number): number;
+  /** Finds the place of a request, before it is admitted, in a queue with an order of its own. */
+  place?(request: InferenceRequest): void;
+  /** @throws TritonError UNAVAILABLE if the level of the request is full. */
+  push(request: InferenceRequest): void;
+  take(request: InferenceRequest): void;
+}
+
 export interface LevelStatus {
   /** 1 is the highest; 0 for a queue without levels. */
   readonly priorityLevel: number;
@@ -45,7 +63,7 @@ interface Level {
  * A timeout acts when it passes. Under REJECT, the request ends with UNAVAILABLE. Under DELAY, it moves to the end of
  * its level.
  */
-export class PriorityQueue implements QueuedRequestView {
+export class PriorityQueue implements BatcherQueue {
   readonly #totals: QueueTotals = { size: 0, rows: 0 };
   /** In ascending order. A level is added when a request needs it. Empty levels are removed when another is added. */
   #levels: Level[] = [];
@@ -225,23 +243,29 @@ function queueTimeoutMicroseconds(policy: ModelQueuePolicy, request: InferenceRe
 }
 
 /** The level of requests with this priority; 0 for a queue without levels. */
-function levelOf({ priorityLevels, defaultPriorityLevel }: ModelDynamicBatching, priority: number): number {
+export function levelOf(
+  { priorityLevels, defaultPriorityLevel }: ModelDynamicBatching,
+  priority: number,
+): number {
   if (priorityLevels === 0) return 0;
   return priority >= 1 && priority <= priorityLevels ? priority : defaultPriorityLevel;
 }
 
-function policyOf(batching: ModelDynamicBatching, level: number): ModelQueuePolicy {
+export function policyOf(batching: ModelDynamicBatching, level: number): ModelQueuePolicy {
   return batching.priorityQueuePolicy[level] ?? batching.defaultQueuePolicy ?? defaultQueuePolicy();
 }
 
 /** True if a policy of the queue limits the number of waiting requests. Most queues have no limit. */
-function isBounded({ defaultQueuePolicy: byDefault, priorityQueuePolicy }: ModelDynamicBatching): boolean {
+export function isBounded({
+  defaultQueuePolicy: byDefault,
+  priorityQueuePolicy,
+}: ModelDynamicBatching): boolean {
   const policies = [...Object.values(priorityQueuePolicy), ...(byDefault === undefined ? [] : [byDefault])];
   return policies.some(({ maxQueueSize }) => maxQueueSize > 0);
 }
 
 /** Number of requests that a level has room for; infinite without a limit. */
-function placesLeft({ maxQueueSize }: ModelQueuePolicy, size: number): number {
+export function placesLeft({ maxQueueSize }: ModelQueuePolicy, size: number): number {
   return maxQueueSize > 0 ? Math.max(0, maxQueueSize - size) : Number.POSITIVE_INFINITY;
 }
 

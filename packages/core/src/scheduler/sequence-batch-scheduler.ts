@@ -173,7 +173,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
   take(slot: Slot): InferenceRequest {
     const sequence = slot.sequence!;
     const request = sequence.head!;
-    const info = sequence.take(request, slot);
+    const info = sequence.take(request, request.sequenceStart, slot);
     request.inputs = this.#controls.addTo(request.inputs, request);
     this.states?.attach(request, info);
     request.observe(new SequenceTurn(this, sequence, slot, info));

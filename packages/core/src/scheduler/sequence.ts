@@ -184,11 +184,15 @@ export class Sequence implements RequestHolder {
     this.idleDeadline?.cancel();
   }
 
-  /** Takes the first request for an instance. A START begins a new sequence, even if the old one is not over. */
-  take(request: InferenceRequest, slot: Slot): SequenceInfo {
+  /**
+   * Takes the first request for an instance.
+   *
+   * @param starts true for a START, which begins a new sequence even if the old one is not over
+   */
+  take(request: InferenceRequest, starts: boolean, slot: Slot): SequenceInfo {
     this.#waiting.remove(request);
-    if (request.sequenceStart && this.info !== undefined) this.#host.evicted(this.info, "restarted");
-    if (request.sequenceStart || this.info === undefined) {
+    if (starts && this.info !== undefined) this.#host.evicted(this.info, "restarted");
+    if (starts || this.info === undefined) {
       this.info = { correlationId: this.correlationId, slot: slot.number };
     }
     request.sequence = this.info;

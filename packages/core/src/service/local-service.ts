@@ -16,7 +16,11 @@ import type { Log } from "../observe/log.js";
 import type { MetricsPage, MetricsText } from "../observe/metrics-page.js";
 import type { Tracing } from "../observe/tracing.js";
 import type { ModelRepository } from "../repository/model-repository.js";
-import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
+import type {
+  LoadParameters,
+  RepositoryOptions,
+  UnloadParameters,
+} from "../repository/repository-options.js";
 import {
   type InferInit,
   type RequestHandle,
@@ -24,7 +28,7 @@ import {
   requestOf,
 } from "../request/inference-request.js";
 import type { RequestMemory } from "../request/request-memory.js";
-import type { SharedMemory } from "../shared-memory/shared-memory.js";
+import { SharedMemory } from "../shared-memory/shared-memory.js";
 import { realClock } from "../system/clock.js";
 import { VERSION } from "../version.js";
 import type { AllowedHosts, Authentication, Restrictions } from "./access-control.js";
@@ -41,42 +45,27 @@ import {
 import type { ServerInspector } from "./server-inspector.js";
 import { type ServiceChange, ServiceWatch } from "./service-watch.js";
 
-/** What one server has, for its service. */
-interface ServiceOptions
-  extends Pick<
-    LocalService,
-    | "log"
-    | "tracing"
-    | "sharedMemory"
-    | "requestMemory"
-    | "restrictions"
-    | "allowedHosts"
-    | "authentication"
-    | "inspector"
-  > {
+/** The options of a `Triton` that are those of its service. */
+interface ServiceSettings
+  extends Pick<RepositoryOptions, "strictReadiness" | "crashReadiness" | "readyWithOlderVersion"> {
+  readonly id?: string;
+  readonly allowModelFileOverride?: boolean;
+  readonly allowClientSharedMemory?: boolean;
+}
+
+/** The models of the server, and what records their requests. */
+interface ServedModels {
   readonly registry: ModelRegistry;
-  readonly repository: ModelRepository;
-  readonly metrics: MetricsPage;
-  /** Name of the server in its metadata. */
-  readonly id: string;
-  readonly strictReadiness: boolean;
-  readonly crashReadiness: "model" | "server";
-  /** Whether a version that does not serve leaves the server ready while another version of its model serves. */
-  readonly readyWithOlderVersion: boolean;
-  /** Whether load requests of clients may have files. */
-  readonly allowModelFileOverride: boolean;
+  readonly log: Log;
+  readonly tracing: Tracing | undefined;
 }
 
 export class LocalService implements InferenceService {
   readonly log: Log;
   readonly tracing: Tracing | undefined;
   readonly sharedMemory: SharedMemory;
-  readonly requestMemory: RequestMemory;
   readonly restrictions: Restrictions;
   readonly allowedHosts: AllowedHosts;
-  readonly authentication: Authentication | undefined;
-  readonly inspector: ServerInspector;
-  readonly #parts: ServiceOptions;
   readonly #registry: ModelRegistry;
   readonly #listeners = new Set<() => void>();
   readonly #mounted: MountedFrontend[] = [];
@@ -87,23 +76,28 @@ export class LocalService implements InferenceService {
   stopping = false;
   #leaving = false;
 
-  constructor(parts: ServiceOptions) {
-    this.#parts = parts;
-    this.log = parts.log;
-    this.tracing = parts.tracing;
-    this.sharedMemory = parts.sharedMemory;
-    this.requestMemory = parts.requestMemory;
-    this.restrictions = parts.restrictions;
-    this.allowedHosts = parts.allowedHosts;
-    this.authentication = parts.authentication;
-    this.inspector = parts.inspector;
-    this.#registry = parts.registry;
+  constructor(
+    private readonly settings: ServiceSettings,
+    { registry, log, tracing }: ServedModels,
+    private readonly repository: ModelRepository,
+    private readonly page: MetricsPage,
+    readonly requestMemory: RequestMemory,
+    { restrictions, allowedHosts }: Pick<LocalService, "restrictions" | "allowedHosts">,
+    readonly authentication: Authentication | undefined,
+    readonly inspector: ServerInspector,
+  ) {
+    this.log = log;
+    this.tracing = tracing;
+    this.sharedMemory = new SharedMemory(settings.allowClientSharedMemory ?? false);
+    this.restrictions = restrictions;
+    this.allowedHosts = allowedHosts;
+    this.#registry = registry;
     const tell = () => {
       this.#latest.clear();
       for (const listener of this.#listeners) listener();
     };
-    parts.registry.onChange(tell);
-    void parts.repository.startUp.over.then(tell);
+    registry.onChange(tell);
+    void repository.startUp.over.then(tell);
   }
 
   /** Reports from now on that the server is not ready. It still accepts requests. */
@@ -137,11 +131,12 @@ export class LocalService implements InferenceService {
   }
 
   isLive(): boolean {
-    return !this.#parts.repository.startUp.failed;
+    return !this.repository.startUp.failed;
   }
 
   isReady(): boolean {
-    const { strictReadiness, crashReadiness, readyWithOlderVersion, repository } = this.#parts;
+    const { strictReadiness = true, crashReadiness, readyWithOlderVersion } = this.settings;
+    const { repository } = this;
     if (this.#refusesAll || this.#leaving || repository.startUp.underWay) return false;
     if (!strictReadiness) return true;
     const registry = this.#registry;
@@ -150,15 +145,18 @@ export class LocalService implements InferenceService {
     const settled = registry
       .all()
       .every(
-        (one) => one.state === "READY" || one.reason === "unloaded" || (readyWithOlderVersion && serves(one)),
+        (one) =>
+          one.state === "READY" ||
+          one.reason === "unloaded" ||
+          (readyWithOlderVersion === true && serves(one)),
       );
     if (!settled || repository.lacksVersions) return false;
-    return crashReadiness === "model" || registry.ready().every((one) => one.crashReason === undefined);
+    return crashReadiness !== "server" || registry.ready().every((one) => one.crashReason === undefined);
   }
 
   serverMetadata(): ServerMetadata {
     const extensions = serverExtensions(this.sharedMemory.allowed, this.tracing !== undefined);
-    return { name: this.#parts.id, version: VERSION, extensions };
+    return { name: this.settings.id ?? "triton", version: VERSION, extensions };
   }
 
   isModelReady(name: string, version: string): boolean {
@@ -173,9 +171,9 @@ export class LocalService implements InferenceService {
 
   async checkReady(): Promise<boolean> {
     if (!this.isReady()) return false;
-    this.#parts.repository.checkPresence();
-    if (!this.#parts.strictReadiness) return true;
-    const countsCrashes = this.#parts.crashReadiness === "server";
+    this.repository.checkPresence();
+    if (this.settings.strictReadiness === false) return true;
+    const countsCrashes = this.settings.crashReadiness === "server";
     const all = await Promise.all(
       this.#registry.ready().map((model) => saysReady(model, this.log, countsCrashes)),
     );
@@ -189,7 +187,7 @@ export class LocalService implements InferenceService {
   async modelReadiness(name: string, version: string): Promise<ModelReadiness> {
     parseVersion(version);
     this.assertOpen();
-    return modelReadiness(name, version, this.#parts);
+    return modelReadiness(name, version, this.#registry, this.repository, this.log);
   }
 
   model(name: string, version: string): PinnedVersion {
@@ -222,46 +220,49 @@ export class LocalService implements InferenceService {
   }
 
   async loadReport(name: string, version: string): Promise<LoadReport> {
-    const { metrics } = this.#parts;
-    return loadReportOf(this.#find(name, version), (gauge, labels) => metrics.gauge(gauge, labels));
+    return loadReportOf(this.#find(name, version), (gauge, labels) => this.page.gauge(gauge, labels));
   }
 
   async repositoryIndex(onlyReady: boolean): Promise<ModelIndexEntry[]> {
     this.assertOpen();
-    return this.#parts.repository.index(onlyReady);
+    return this.repository.index(onlyReady);
   }
 
   async loadModel(name: string, parameters: LoadParameters): Promise<void> {
     this.assertOpen();
-    if (parameters.files !== undefined && parameters.files.size > 0 && !this.#parts.allowModelFileOverride) {
+    if (
+      parameters.files !== undefined &&
+      parameters.files.size > 0 &&
+      !this.settings.allowModelFileOverride
+    ) {
       throw errorFor(
         "MODEL_FILES_DISABLED",
         `Files of load requests are disabled, got ${parameters.files.size} for model '${name}'. Start the server with ` +
           "'--allow-model-file-override=true' to enable.",
       );
     }
-    await (await this.#parts.repository.loadModel(name, parameters)).removed;
+    await (await this.repository.loadModel(name, parameters)).removed;
   }
 
   async unloadModel(name: string, parameters: UnloadParameters): Promise<void> {
     this.assertOpen();
-    await this.#parts.repository.unloadModel(name, parameters);
+    await this.repository.unloadModel(name, parameters);
   }
 
   async registerModelRepository(path: string, modelNames?: Readonly<Record<string, string>>): Promise<void> {
     this.assertOpen();
-    await this.#parts.repository.register(path, modelNames);
+    await this.repository.register(path, modelNames);
   }
 
   unregisterModelRepository(path: string): void {
     this.assertOpen();
-    this.#parts.repository.unregister(path);
+    this.repository.unregister(path);
   }
 
   watch(listener: (change: ServiceChange) => void): () => void {
-    const { registry, sharedMemory, log, tracing } = this.#parts;
+    const { sharedMemory, log, tracing } = this;
     const watch = new ServiceWatch({
-      registry,
+      registry: this.#registry,
       server: () => ({
         live: this.isLive(),
         ready: this.isReady(),
@@ -298,11 +299,11 @@ export class LocalService implements InferenceService {
   }
 
   metrics(): Promise<string> {
-    return this.#parts.metrics.write();
+    return this.page.write();
   }
 
   metricsFor(accept: string | undefined): Promise<MetricsText> {
-    return this.#parts.metrics.writeFor(accept);
+    return this.page.writeFor(accept);
   }
 
   #find(name: string, version: string): ModelVersion {
@@ -311,7 +312,7 @@ export class LocalService implements InferenceService {
   }
 
   get #refusesAll(): boolean {
-    return this.stopping || this.#parts.repository.startUp.failed;
+    return this.stopping || this.repository.startUp.failed;
   }
 
   /** @throws TritonError UNAVAILABLE while the server refuses requests */
@@ -325,27 +326,23 @@ export class LocalService implements InferenceService {
 }
 
 class PinnedVersion implements PinnedModel {
+  readonly name: string;
+  readonly config: ModelConfig;
   readonly #service: LocalService;
   readonly #model: ModelVersion;
   readonly #requested: string;
 
   /** @param requested the version as the client wrote it, for a repeated look-up */
   constructor(service: LocalService, model: ModelVersion, requested: string) {
+    this.name = model.name;
+    this.config = model.config;
     this.#service = service;
     this.#model = model;
     this.#requested = requested;
   }
 
-  get name(): string {
-    return this.#model.name;
-  }
-
   get version(): number {
     return this.#model.version;
-  }
-
-  get config(): ModelConfig {
-    return this.#model.config;
   }
 
   get labels(): ReadonlyMap<string, readonly string[]> {

@@ -189,12 +189,6 @@ export interface ModelReadiness {
   readonly reason: string;
 }
 
-interface ReadinessSource {
-  readonly registry: ModelRegistry;
-  readonly repository: { problemOf(name: string): string | undefined };
-  readonly log: Log;
-}
-
 /**
  * Looks a model up and asks it whether it is ready. A model that is not served has the reasons of its versions.
  *
@@ -203,7 +197,9 @@ interface ReadinessSource {
 export async function modelReadiness(
   name: string,
   version: string,
-  { registry, repository, log }: ReadinessSource,
+  registry: ModelRegistry,
+  repository: { problemOf(name: string): string | undefined },
+  log: Log,
 ): Promise<ModelReadiness> {
   let model: ModelVersion;
   try {

@@ -149,6 +149,7 @@ export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
   backends: "object",
   backendDirectory: "string",
   repositoryAgents: "object",
+  modelFormats: "array",
   repositoryAgentDirectory: "string",
   repositoryAgentTimeoutSecs: "number",
   responseCache: "object",

@@ -60,7 +60,6 @@ import type { InferenceService } from "../service/inference-service.js";
 import { LocalService } from "../service/local-service.js";
 import { saysReady } from "../service/model-reports.js";
 import { meteredModels, ServerInspector } from "../service/server-inspector.js";
-import { SharedMemory } from "../shared-memory/shared-memory.js";
 import { type Clock, realClock, settledWithin, sleep } from "../system/clock.js";
 import { type HostPolicies, hostPolicyWarnings } from "../system/host-policy.js";
 import { DEFAULT_SERVE_OPTIONS, TRITON_OPTION_TYPES, type TritonOptions } from "./triton-options.js";
@@ -357,14 +356,19 @@ class TritonServer {
   constructor(private readonly options: TritonOptions) {
     // Models of all kinds may run ONNX Runtime: Python models, JavaScript models, callbacks.
     disableTelemetry();
-    const { accessToken, restrictions, allowedHosts } = resolveSecurity(options.security);
-    this.accessToken = accessToken;
+    const security = resolveSecurity(options.security);
+    this.accessToken = security.accessToken;
     this.drainTimeoutMs = (options.exitTimeoutSecs ?? 30) * 1000;
     this.#log = createLog(options);
     const { log } = this.#log;
     const registry = new ModelRegistry(options.modelNamespacing);
     this.registry = registry;
-    const models = new ModelsOfServer(options, registry, log, () => this.metrics.registry);
+    const models = new ModelsOfServer(
+      options,
+      registry,
+      log.of("model_lifecycle"),
+      () => this.metrics.registry,
+    );
     this.models = models;
     const requestMemory = new RequestMemory(options.requestMemory);
     const { allowGpuMetrics = true, metricsIntervalMs = 2000 } = options;
@@ -374,7 +378,7 @@ class TritonServer {
         models: () => meteredModels(registry),
         allowCpuMetrics: options.allowCpuMetrics,
         metricsConfig: options.metricsConfig,
-        gpus: hasGpus ? new GpuMetrics(metricsIntervalMs, log) : undefined,
+        gpus: hasGpus ? new GpuMetrics(metricsIntervalMs, log.of("metrics")) : undefined,
         memory: requestMemory,
         tracing: models.tracing,
         cache: models.cacheUsage() === undefined ? undefined : () => models.cacheUsage(),
@@ -383,8 +387,7 @@ class TritonServer {
       },
       options.metrics,
     );
-    const authentication = createAuthentication(options.security, log);
-    const sharedMemory = new SharedMemory(options.allowClientSharedMemory ?? false);
+    const authentication = createAuthentication(options.security, log.of("access_control"));
     const repository = new ModelRepository(options, models);
     this.repository = repository;
     this.startUp = repository.startUp;
@@ -409,24 +412,16 @@ class TritonServer {
         await model.updateInstances(changedGroups(count, model.config, models.gpus, check));
       },
     });
-    this.service = new LocalService({
-      registry,
+    this.service = new LocalService(
+      options,
+      models,
       repository,
-      log,
-      tracing: models.tracing,
-      sharedMemory,
+      this.metrics,
       requestMemory,
-      restrictions,
-      allowedHosts,
+      security,
       authentication,
       inspector,
-      metrics: this.metrics,
-      id: options.id ?? "triton",
-      strictReadiness: options.strictReadiness ?? true,
-      crashReadiness: options.crashReadiness ?? "model",
-      readyWithOlderVersion: options.readyWithOlderVersion ?? false,
-      allowModelFileOverride: options.allowModelFileOverride ?? false,
-    });
+    );
   }
 
   /** @throws TritonError UNAVAILABLE after `close` */
@@ -532,13 +527,13 @@ class ModelsOfServer {
     this.hostPolicies = hostPolicies;
     for (const warning of hostPolicyWarnings(hostPolicies)) process.emitWarning(warning, "TritonWarning");
     this.clock = options.clock ?? realClock;
-    const gpus = options.gpus === undefined ? new MachineGpus(log) : listedGpus(options.gpus);
-    this.gpus = options.gpuFallback === "cpu" ? new GpusOrCpu(gpus, log) : gpus;
+    const gpus = options.gpus === undefined ? new MachineGpus(log.of("gpus")) : listedGpus(options.gpus);
+    this.gpus = options.gpuFallback === "cpu" ? new GpusOrCpu(gpus, log.of("gpus")) : gpus;
     const { trace, tracer } = options;
     this.tracing =
       trace === undefined && tracer === undefined
         ? undefined
-        : new Tracing(trace ?? {}, this.clock, log, tracer);
+        : new Tracing(trace ?? {}, this.clock, log.of("tracer"), tracer);
     this.#shared = {
       clock: this.clock,
       tracing: this.tracing,
@@ -548,7 +543,7 @@ class ModelsOfServer {
           "byteSize" in cache ? new MemoryCache(cache.byteSize, this.clock) : cache,
           this.clock,
         ),
-      rateLimiter: createRateLimiter(options.rateLimit, options.rateLimitResources, log),
+      rateLimiter: createRateLimiter(options.rateLimit, options.rateLimitResources, log.of("rate_limiter")),
       hostPolicies,
       holdUntil: options.delayScheduler ?? (Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0),
       backlogHoldUntil:

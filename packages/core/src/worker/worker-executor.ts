@@ -54,13 +54,13 @@ export class WorkerExecutor implements Executor {
   readonly #program: WorkerProgram;
   /** Undefined for a program that keeps its inputs, and for a process, which gets copies. */
   readonly #memory: BatchMemory | undefined;
-  readonly #context: WorkerContext;
+  readonly #instance: WorkerInstance;
   #channel: Channel | undefined;
   #ready = false;
   #closes = false;
   #onGone: (() => void) | undefined;
   readonly #batches = new BatchesOfWorker(() =>
-    this.#limit("its batch ran for more than", this.#context.hosting?.executionTimeoutMs),
+    this.#limit("its batch ran for more than", this.#instance.hosting?.executionTimeoutMs),
   );
   #endedFor: TritonError | undefined;
   readonly restarts: Restarts;
@@ -71,35 +71,35 @@ export class WorkerExecutor implements Executor {
     (batch) => (this.#batches.find(batch)?.execution ?? this.#streams.get(batch))?.models,
   );
 
-  constructor(program: WorkerProgram, context: WorkerContext) {
+  constructor(program: WorkerProgram, instance: WorkerInstance) {
     this.#program = program;
-    this.#context = context;
-    this.isolation = isolationOf(context);
+    this.#instance = instance;
+    this.isolation = isolationOf(instance);
     this.mustFinish = this.isolation === "worker" && !program.interruptible;
-    this.#watches = program.tensorsOnly !== true || context.hosting?.abandonedTimeoutMs !== undefined;
+    this.#watches = program.tensorsOnly !== true || instance.hosting?.abandonedTimeoutMs !== undefined;
     this.takesAhead = !this.#watches;
     this.#memory = program.returnsInputs && this.isolation === "worker" ? new BatchMemory() : undefined;
     this.restarts = new Restarts(
-      context.clock,
+      instance.clock,
       () => this.start(),
       (healthy, reason) => {
         if (reason !== undefined) this.#batches.fail(reason);
         this.onHealth?.(healthy, reason);
       },
-      context.info,
-      context.log,
+      instance.info,
+      instance.log,
     );
   }
 
   start(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const { info, hosting } = this.#context;
+      const { info, hosting } = this.#instance;
       const init: WorkerInit = {
         entry: this.#program.entry.href,
         data: this.#program.data,
         info,
         reportMemory: hosting?.recycle?.aboveMemoryMb !== undefined,
-        logsConsole: this.#context.log?.hasDestination === true,
+        logsConsole: this.#instance.log?.hasDestination === true,
       };
       this.#ready = false;
       let failure: TritonError | undefined;
@@ -137,7 +137,7 @@ export class WorkerExecutor implements Executor {
         },
       };
       const channel =
-        this.#context.opened?.take(listener) ?? openWorker(this.#program, this.#context, listener);
+        this.#instance.opened?.take(listener) ?? openWorker(this.#program, this.#instance, listener);
       this.#channel = channel;
       const limit = this.#limit("its model did not load within", this.#program.loadTimeoutMs);
       channel.post({ type: "load", init }, []);
@@ -186,7 +186,7 @@ export class WorkerExecutor implements Executor {
     this.restarts.stop();
     const channel = this.#channel;
     if (channel === undefined) {
-      await this.#context.opened?.close();
+      await this.#instance.opened?.close();
       this.#batches.fail(errorFor("MODEL_STOPPED", `${this.#name} was stopped`));
       return;
     }
@@ -206,7 +206,7 @@ export class WorkerExecutor implements Executor {
   }
 
   #take(message: Exclude<FromWorker, { type: "ready" | "failed" | "opened" | "free" }>): void {
-    const { info, warn, host, onReport } = this.#context;
+    const { info, warn, host, onReport } = this.#instance;
     switch (message.type) {
       case "warning":
         warn(`model '${info.modelName}': ${message.message}`);
@@ -262,7 +262,7 @@ export class WorkerExecutor implements Executor {
   /** Passes a request of the model to the server, and its answer to the worker that asked. */
   #ask({ number, ask }: Extract<FromWorker, { type: "ask" }>): void {
     const channel = this.#channel;
-    const { host, info } = this.#context;
+    const { host, info } = this.#instance;
     const asked = host?.control(ask) ?? Promise.reject(notServed(info.modelName));
     asked.then(
       (value) => channel?.post({ type: "answered", number, value: value === true }, []),
@@ -278,7 +278,7 @@ export class WorkerExecutor implements Executor {
     execution.outputsReady();
     if (this.restarts.failed) this.restarts.worked();
     try {
-      done.resolve(readAnswer(answer, execution, this.#context.checker));
+      done.resolve(readAnswer(answer, execution, this.#instance.checker));
     } catch (error) {
       done.reject(TritonError.from(error));
     }
@@ -286,14 +286,14 @@ export class WorkerExecutor implements Executor {
 
   /** Limits the time that the running batch may continue after all its requests were cancelled. */
   #abandoned(): void {
-    const limitMs = this.#context.hosting?.abandonedTimeoutMs;
+    const limitMs = this.#instance.hosting?.abandonedTimeoutMs;
     if (limitMs === undefined) return;
     this.#batches.limitBy(this.#limit("all its requests were cancelled, and it kept running for", limitMs));
   }
 
   #limit(what: string, limitMs: number | undefined): Timer | undefined {
     if (limitMs === undefined || this.mustFinish) return undefined;
-    return this.#context.clock.setTimer(limitMs, () => {
+    return this.#instance.clock.setTimer(limitMs, () => {
       this.#endedFor = errorFor("TIME_LIMIT_EXCEEDED", `${this.#name} was ended: ${what} ${limitMs} ms`);
       this.#channel?.kill();
     });
@@ -305,7 +305,7 @@ export class WorkerExecutor implements Executor {
   }
 
   get #name(): string {
-    const { instanceName, modelName } = this.#context.info;
+    const { instanceName, modelName } = this.#instance.info;
     return `instance '${instanceName}' of model '${modelName}'`;
   }
 
@@ -318,7 +318,8 @@ export class WorkerExecutor implements Executor {
   }
 }
 
-interface WorkerContext extends WorkerPlace {
+/** The instance that a worker runs: where, with which model, and whom it tells. */
+interface WorkerInstance extends WorkerPlace {
   readonly info: InstanceInfo;
   readonly checker: OutputChecker;
   readonly clock: Clock;

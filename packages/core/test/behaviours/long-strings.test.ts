@@ -68,29 +68,34 @@ const SMALL_HEAP = `
   triton.bind({
     modelName: "m",
     inputs: [{ name: "x", dtype: "BYTES", shape: [-1] }],
-    outputs: [{ name: "y", dtype: "INT32", shape: [1] }],
-    inferFunc: batch(({ x }) => ({ y: Int32Array.of(x.size) })),
+    outputs: [{ name: "y", dtype: "BYTES", shape: [-1] }],
+    inferFunc: Array.from({ length: 8 }, () => batch(async ({ x }) => {
+      await new Promise(setImmediate);
+      return { y: x };
+    })),
     config: { batching: false },
   });
   await triton.ready();
-  for (const count of [2_000_000, 10_000]) {
+  const ask = (count) => new Promise((resolve) => {
     const x = Tensor.fromBytes("BYTES", [count], new Uint8Array(4 * count));
-    await new Promise((resolve) => {
-      triton.service.model("m", "").infer({ inputs: new Map([["x", x]]) }, (outcome, final) => {
-        console.log(outcome.code ?? "answered", outcome.message ?? "");
-        if (final) resolve();
-      });
+    triton.service.model("m", "").infer({ inputs: new Map([["x", x]]) }, (outcome, final) => {
+      console.log(outcome.code ?? "answered", outcome.message ?? outcome.outputs.get("y").byteLength);
+      if (final) resolve();
     });
-  }
+  });
+  await ask(2_000_000);
+  await ask(100_000);
+  await Promise.all(Array.from({ length: 8 }, () => ask(200_000)));
   await triton.close();
 `;
 
-it("strings that take more than half of the heap are refused, and the process goes on", async () => {
+it("strings that take more than half of the heap are refused, and those of several requests wait for each other", async () => {
   const options = ["--max-old-space-size=64", "--input-type=module", "--eval", SMALL_HEAP];
   const { stdout } = await promisify(execFile)(process.execPath, options, { cwd: repositoryRoot });
-  const [refused, answered] = stdout.trim().split("\n");
+  const [refused, answered, ...together] = stdout.trim().split("\n");
   expect(refused).toMatch(
     /^INVALID_ARG model 'm', input 'x': expected at most \d+ strings, which take half of the heap of this process, got 2000000/,
   );
-  expect(answered!.trim()).toBe("answered");
+  expect(answered).toBe("answered 400000");
+  expect(together).toEqual(Array(8).fill("answered 800000"));
 });

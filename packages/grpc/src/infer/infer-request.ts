@@ -10,7 +10,7 @@ import {
 } from "@tritonjs/core/internal";
 import {
   type DataType,
-  isDataType,
+  dataTypeNamed,
   type Parameters,
   type ParameterValue,
   type Shape,
@@ -172,7 +172,7 @@ class RawContents {
  * request is rejected with Triton's text.
  */
 function toDataType(name: string): DataType {
-  return isDataType(name) ? name : (INVALID as DataType);
+  return dataTypeNamed(name) ?? (INVALID as DataType);
 }
 
 type Parameter = inference.InferParameter.$Properties;

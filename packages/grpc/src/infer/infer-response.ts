@@ -1,5 +1,12 @@
 import { classify, type InferenceResponse, type ReadyModel } from "@tritonjs/core/frontend";
-import { errorFor, type Parameters, type Shape, sameShape, TritonError } from "@tritonjs/protocol";
+import {
+  errorFor,
+  NO_PARAMETERS,
+  type Parameters,
+  type Shape,
+  sameShape,
+  TritonError,
+} from "@tritonjs/protocol";
 import { encodeMessage, encodeParameter, inference } from "@tritonjs/protocol/grpc";
 import type { DecodedMessage, OutputForms } from "./infer-request.js";
 
@@ -9,6 +16,7 @@ const NO_BYTES = new Uint8Array(0);
  * Encodes a response, with each output in its requested form: classes instead of a tensor, or no contents for an output
  * in shared memory. Other contents are views of the tensors.
  *
+ * @param final whether the response is the last one to its request; undefined outside of streams
  * @throws TritonError INVALID_ARG for an output that cannot be classified, INTERNAL for an output that is larger than
  * its range of shared memory.
  */
@@ -16,6 +24,7 @@ export function encodeInferResponse(
   model: ReadyModel,
   response: InferenceResponse,
   forms: OutputForms,
+  final?: boolean,
 ): inference.ModelInferResponse.$Properties {
   const outputs: inference.ModelInferResponse.InferOutputTensor.$Properties[] = [];
   const rawOutputContents: Uint8Array[] = [];
@@ -33,17 +42,28 @@ export function encodeInferResponse(
     modelName: response.modelName,
     modelVersion: response.modelVersion,
     id: response.id,
-    parameters: encodeParameters(response.parameters),
+    parameters: encodeParameters(response.parameters, final),
     outputs,
     rawOutputContents,
   };
 }
 
+type ParameterMessages = Record<string, inference.InferParameter.$Properties>;
+
+/** Parameter that is true in the last response to a request on a stream. */
+const FINAL_RESPONSE = "triton_final_response";
+
+/** The parameters of most responses. */
+const NONE: ParameterMessages = {};
+const ONLY_FINAL: ParameterMessages = { [FINAL_RESPONSE]: { boolParam: true } };
+const ONLY_NOT_FINAL: ParameterMessages = { [FINAL_RESPONSE]: { boolParam: false } };
+
 /** Encodes response parameters: whole numbers as int64, others as double. */
-function encodeParameters(parameters: Parameters): Record<string, inference.InferParameter.$Properties> {
-  const entries = Object.entries(parameters);
-  if (entries.length === 0) return {};
-  return Object.fromEntries(entries.map(([key, value]) => [key, encodeParameter(value)]));
+function encodeParameters(parameters: Parameters, final: boolean | undefined): ParameterMessages {
+  const finality = final === undefined ? NONE : final ? ONLY_FINAL : ONLY_NOT_FINAL;
+  if (parameters === NO_PARAMETERS) return finality;
+  const entries = Object.entries(parameters).map(([key, value]) => [key, encodeParameter(value)]);
+  return { ...Object.fromEntries(entries), ...finality };
 }
 
 type Request = inference.ModelInferRequest;
@@ -58,9 +78,7 @@ export function encodeStreamReply(
 ): StreamReply {
   if (TritonError.is(outcome)) return failedResponse(request, outcome, final);
   try {
-    const inferResponse = encodeInferResponse(model, outcome, outputs);
-    inferResponse.parameters![FINAL_RESPONSE] = { boolParam: final };
-    return { inferResponse };
+    return { inferResponse: encodeInferResponse(model, outcome, outputs, final) };
   } catch (error) {
     return failedResponse(request, TritonError.from(error), final);
   }
@@ -83,7 +101,7 @@ function failedResponse(request: Request, error: TritonError, final: boolean): S
 /** A response without outputs. Its version is the one in the client's request. */
 function bareResponse(request: Request, final: boolean): inference.ModelInferResponse.$Properties {
   const { id, modelName, modelVersion } = request;
-  return { id, modelName, modelVersion, parameters: { [FINAL_RESPONSE]: { boolParam: final } } };
+  return { id, modelName, modelVersion, parameters: final ? ONLY_FINAL : ONLY_NOT_FINAL };
 }
 
 /*
@@ -97,62 +115,56 @@ type StreamMessage = inference.ModelStreamInferResponse.$Properties;
 
 const MAX_MESSAGE_SIZE = 0x7fff_ffff;
 
-type ParameterMessages = NonNullable<ResponseMessage["parameters"]>;
-
 const NO_FIELDS = new Uint8Array(0);
-
-/** Parameter that is true in the last response to a request on a stream. */
-const FINAL_RESPONSE = "triton_final_response";
-
-const encodeFinal = (boolParam: boolean): Uint8Array =>
-  encodeMessage(inference.ModelInferResponse, { parameters: { [FINAL_RESPONSE]: { boolParam } } });
-const FINAL = encodeFinal(true);
-const NOT_FINAL = encodeFinal(false);
+const FINAL = encodeMessage(inference.ModelInferResponse, { parameters: ONLY_FINAL });
+const NOT_FINAL = encodeMessage(inference.ModelInferResponse, { parameters: ONLY_NOT_FINAL });
 
 const RAW_OUTPUT_CONTENTS_TAG = (6 << 3) | 2;
 const INFER_RESPONSE_TAG = (2 << 3) | 2;
 
 export function encodeInferResponseParts(message: ResponseMessage): Uint8Array[] {
+  const parts: Uint8Array[] = [];
+  addResponseParts(message, parts);
+  return parts;
+}
+
+/** @returns the bytes of the parts */
+function addResponseParts(message: ResponseMessage, parts: Uint8Array[]): number {
   const { rawOutputContents, id, parameters } = message;
   const head = responseHead(message);
-  const parts: Uint8Array[] = [head.model];
-  const own = ownFields(id ?? "", parameters ?? {});
+  parts.push(head.model);
+  const own = ownFields(id ?? "", parameters ?? NONE);
   if (own.byteLength > 0) parts.push(own);
   if (head.outputs.byteLength > 0) parts.push(head.outputs);
   for (const contents of rawOutputContents ?? []) {
     parts.push(prefix(RAW_OUTPUT_CONTENTS_TAG, contents.byteLength));
     if (contents.byteLength > 0) parts.push(contents);
   }
-  checkSize(partsByteLength(parts));
-  return parts;
+  let byteLength = 0;
+  for (const part of parts) byteLength += part.byteLength;
+  checkSize(byteLength);
+  return byteLength;
 }
 
-/** Encodes the id and the parameters of a response. Most responses on a stream have only the parameter "final". */
+/** Encodes the id and the parameters of a response. */
 function ownFields(id: string, parameters: ParameterMessages): Uint8Array {
   if (id !== "") return encodeMessage(inference.ModelInferResponse, { id, parameters });
-  let count = 0;
-  for (const _ in parameters) count++;
-  if (count === 0) return NO_FIELDS;
-  const final = count === 1 ? parameters[FINAL_RESPONSE]?.boolParam : undefined;
-  if (final == null) return encodeMessage(inference.ModelInferResponse, { parameters });
-  return final ? FINAL : NOT_FINAL;
+  if (parameters === NONE) return NO_FIELDS;
+  if (parameters === ONLY_FINAL) return FINAL;
+  return parameters === ONLY_NOT_FINAL
+    ? NOT_FINAL
+    : encodeMessage(inference.ModelInferResponse, { parameters });
 }
 
 export function encodeStreamResponseParts(message: StreamMessage): Uint8Array[] {
   const { inferResponse, errorMessage } = message;
   const parts: Uint8Array[] = [];
-  if (errorMessage) parts.push(encodeMessage(inference.ModelStreamInferResponse, { errorMessage }));
   if (inferResponse != null) {
-    const response = encodeInferResponseParts(inferResponse);
-    parts.push(prefix(INFER_RESPONSE_TAG, partsByteLength(response)), ...response);
+    parts.push(NO_FIELDS);
+    parts[0] = prefix(INFER_RESPONSE_TAG, addResponseParts(inferResponse, parts));
   }
+  if (errorMessage) parts.unshift(encodeMessage(inference.ModelStreamInferResponse, { errorMessage }));
   return parts;
-}
-
-function partsByteLength(parts: readonly Uint8Array[]): number {
-  let total = 0;
-  for (const part of parts) total += part.byteLength;
-  return total;
 }
 
 /** @throws TritonError INVALID_ARG for a response that exceeds the largest size of a message. */

@@ -5,6 +5,7 @@ import {
   LOAD_REPORT_FORMAT_HEADER,
   LOAD_REPORT_HEADER,
   loadReportMessage,
+  readCallerHeaders,
   writeLoadReport,
 } from "@tritonjs/core/internal";
 import { NO_PARAMETERS, type Parameters, type TritonError } from "@tritonjs/protocol";
@@ -18,29 +19,28 @@ import { encodeInferResponse, encodeInferResponseParts } from "./infer-response.
 
 type InferMessage = inference.ModelInferResponse.$Properties;
 
-export interface InferHandlerContext {
-  readonly service: InferenceService;
-  /** Pattern of the headers that go to the model as parameters. */
-  readonly forwardedHeaders: HeaderPattern | undefined;
-  readonly shutdown: Shutdown;
-}
-
 /** Most bytes of tensors in a message that may be kept until its refusal is sent. */
 const MOST_KEPT_BYTES = 64 * 1024;
 
-export function inferMethods(context: InferHandlerContext): Method[] {
-  const sampler = new GrpcSampler(context.service.tracing, "ModelInfer");
-  return [
-    unary(
-      {
-        path: inferencePath("ModelInfer"),
-        protocol: "inference",
-        request: inferRequestDecoder(context.service),
-        response: { encodeParts: encodeInferResponseParts },
-      },
-      (message, call) => modelInfer(context, message, call, sampler),
-    ),
-  ];
+/** @param forwarded pattern of the headers that go to the model as parameters */
+export function inferMethod(
+  service: InferenceService,
+  shutdown: Shutdown,
+  forwarded: HeaderPattern | undefined,
+): Method {
+  const sampler = new GrpcSampler(service.tracing, "ModelInfer");
+  return unary(
+    {
+      path: inferencePath("ModelInfer"),
+      protocol: "inference",
+      request: inferRequestDecoder(service),
+      response: { encodeParts: encodeInferResponseParts },
+    },
+    (message, call) => {
+      shutdown.refuseIfBegun();
+      return modelInfer(service, message, new UnaryClient(call, shutdown), sampler, forwarded);
+    },
+  );
 }
 
 /** Texts and limits of the exchange of one message. */
@@ -48,14 +48,13 @@ const UNARY = { unaryOnly: "ModelInfer RPC doesn't support models with decoupled
 const LARGE_UNARY = { ...UNARY, mayWait: false };
 
 async function modelInfer(
-  context: InferHandlerContext,
+  service: InferenceService,
   message: inference.ModelInferRequest,
-  call: Call,
+  client: UnaryClient,
   sampler: GrpcSampler,
+  forwarded: HeaderPattern | undefined,
 ): Promise<InferMessage> {
-  const { service, shutdown } = context;
-  shutdown.refuseIfBegun();
-  const client = new UnaryClient(call, shutdown);
+  const { call } = client;
   const options = mayWait(message) ? UNARY : LARGE_UNARY;
   const found = service.model(message.modelName, message.modelVersion);
   const exchange = new Exchange(service, client, found, options);
@@ -69,7 +68,8 @@ async function modelInfer(
   if (trace !== undefined) call.onClose(() => trace.sent());
   let response: InferMessage;
   try {
-    const decoded = decodeInferRequest(message, forwardedParameters(context, call), exchange);
+    const decoded = decodeInferRequest(message, forwardedParameters(call, forwarded), exchange);
+    readCallerHeaders(decoded, model.config, (name) => call.headers.get(name));
     exchange.trace = trace;
     decoded.trace = trace?.request;
     if (call.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
@@ -89,14 +89,12 @@ async function modelInfer(
 
 /** The client of a call, which ends early too when the server stops. */
 class UnaryClient implements Client {
-  readonly #call: Call;
-  readonly #shutdown: Shutdown;
   reason: TritonError | undefined = undefined;
 
-  constructor(call: Call, shutdown: Shutdown) {
-    this.#call = call;
-    this.#shutdown = shutdown;
-  }
+  constructor(
+    readonly call: Call,
+    private readonly shutdown: Shutdown,
+  ) {}
 
   /** A call that is over calls its listeners at once. */
   get gone(): boolean {
@@ -104,8 +102,8 @@ class UnaryClient implements Client {
   }
 
   onGone(listener: () => void): () => void {
-    this.#call.onClose(listener);
-    return this.#shutdown.onExpire((reason) => {
+    this.call.onClose(listener);
+    return this.shutdown.onExpire((reason) => {
       this.reason = reason;
       listener();
     });
@@ -136,12 +134,10 @@ function contentBytes({ rawInputContents, inputs }: inference.ModelInferRequest)
   return bytes;
 }
 
-export function forwardedParameters(
-  { forwardedHeaders }: InferHandlerContext,
-  { headers }: Call,
-): Parameters {
-  if (forwardedHeaders === undefined) return NO_PARAMETERS;
-  return forwardHeaders(headers.entries(), forwardedHeaders, NO_PARAMETERS);
+export function forwardedParameters({ headers }: Call, forwarded: HeaderPattern | undefined): Parameters {
+  return forwarded === undefined
+    ? NO_PARAMETERS
+    : forwardHeaders(headers.entries(), forwarded, NO_PARAMETERS);
 }
 
 /** The format of the load report that a client asks for; undefined for a client that does not ask. */

@@ -19,8 +19,8 @@ import type { EndpointGroup, LoadParameters } from "@tritonjs/core/types";
 import { errorFor, optionTypes, TritonError } from "@tritonjs/protocol";
 import { grpc, inference } from "@tritonjs/protocol/grpc";
 import { descriptors, type FileDescriptor } from "@tritonjs/protocol/grpc/descriptors";
-import { type InferHandlerContext, inferMethods } from "../infer/model-infer.js";
-import { streamInferMethods } from "../infer/model-stream-infer.js";
+import { inferMethod } from "../infer/model-infer.js";
+import { streamInferMethod } from "../infer/model-stream-infer.js";
 import type { Shutdown } from "../shutdown.js";
 import { invalidArgument, STATUS } from "../status-from-code.js";
 import {
@@ -60,17 +60,13 @@ export function protocolMethods(
   options: HandlerOptions,
   shutdown: Shutdown,
 ): Method[] {
-  const context: InferHandlerContext = {
-    service,
-    forwardedHeaders: headerPattern(options.headerForwardPattern),
-    shutdown,
-  };
+  const forwarded = headerPattern(options.headerForwardPattern);
   const methods = [
     ...healthMethods(service),
     ...healthWatchMethods(service, shutdown),
     ...metadataMethods(service),
-    ...inferMethods(context),
-    ...streamInferMethods(context),
+    inferMethod(service, shutdown, forwarded),
+    streamInferMethod(service, shutdown, forwarded),
     ...statisticsMethods(service),
     ...repositoryMethods(service),
     ...sharedMemoryMethods(service),

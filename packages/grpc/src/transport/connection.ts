@@ -87,17 +87,19 @@ export class Connection {
     if (maxConnectionAgeMs !== undefined) this.#after(jittered(maxConnectionAgeMs), () => this.#retire());
   }
 
-  opened(stream: ServerHttp2Stream): void {
+  /** Notes a new call. `closed` is called at its end. */
+  opened(): void {
     this.#calls++;
     this.#hasHadCall = true;
     this.received();
     // Calls that have arrived together with this one are served too.
     if (this.#isLeaving) setImmediate(() => this.#endAfterCalls());
-    stream.on("close", () => {
-      this.#calls--;
-      if (this.#isEnding && this.#calls === 0) this.session.close();
-      if (stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted) this.#reset();
-    });
+  }
+
+  closed(stream: ServerHttp2Stream): void {
+    this.#calls--;
+    if (this.#isEnding && this.#calls === 0) this.session.close();
+    if (stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted) this.#reset();
   }
 
   received(): void {

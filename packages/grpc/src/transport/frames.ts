@@ -53,13 +53,12 @@ export class FrameReader {
   constructor(private readonly limit: MessageLimit) {}
 
   /**
-   * Adds a piece and returns the messages that it completes.
+   * Adds a piece, and appends the messages that it completes to `frames`.
    *
    * @throws RefusedCall RESOURCE_EXHAUSTED for a message above the limit, before it arrives and without memory for it;
    * INTERNAL for an unknown flag.
    */
-  push(piece: Buffer): Frame[] {
-    const frames: Frame[] = [];
+  push(piece: Buffer, frames: Frame[] = []): Frame[] {
     let at = 0;
     while (at < piece.length) {
       if (this.#length === undefined) at = this.#readHeader(piece, at);
@@ -77,23 +76,33 @@ export class FrameReader {
 
   /** Reads what a piece has of the header from `at` on. Returns the position behind it. */
   #readHeader(piece: Buffer, at: number): number {
-    const end = Math.min(piece.length, at + HEADER_BYTES - this.#header.length);
-    const part = piece.subarray(at, end);
-    const header = this.#header.length === 0 ? part : Buffer.concat([this.#header, part]);
+    const rest = this.#header;
+    const end = Math.min(piece.length, at + HEADER_BYTES - rest.length);
+    if (rest.length === 0 && end - at === HEADER_BYTES) {
+      this.#begin(piece, at);
+      return end;
+    }
+    const header = Buffer.concat([rest, piece.subarray(at, end)]);
     this.#header = header;
-    if (header.length < HEADER_BYTES) return end;
-    this.#header = NO_BYTES;
-    const flag = header[0]!;
+    if (header.length === HEADER_BYTES) {
+      this.#header = NO_BYTES;
+      this.#begin(header, 0);
+    }
+    return end;
+  }
+
+  /** Begins the message whose header is at `at`. */
+  #begin(bytes: Buffer, at: number): void {
+    const flag = bytes[at]!;
     if (flag > 1) {
       throw new RefusedCall(STATUS.INTERNAL, `Bad GRPC frame type 0x${flag.toString(16).padStart(2, "0")}`);
     }
-    const length = header.readUInt32BE(1);
+    const length = bytes.readUInt32BE(at + 1);
     if (length > this.limit.bytes) {
       throw new RefusedCall(STATUS.RESOURCE_EXHAUSTED, tooLarge(length, this.limit));
     }
     this.#compressed = flag === 1;
     this.#length = length;
-    return end;
   }
 
   #append(part: Buffer, length: number): void {
@@ -170,6 +179,8 @@ const LEVELS: Readonly<Record<CompressionLevel, number>> = { none: 0, low: 1, me
 /** Size from which messages are compressed, in bytes. */
 const WORTH_IT_BYTES = 1024;
 
+const DONE: Promise<void> = Promise.resolve();
+
 /**
  * The messages of a call on their way to the client. Compression, if any, happens off the event loop and keeps the
  * order.
@@ -180,7 +191,7 @@ export class Outgoing {
   #onDrain: (() => void) | undefined;
   /** Messages that are being compressed, or wait for an earlier one to be compressed. */
   #compressing = 0;
-  #last: Promise<void> = Promise.resolve();
+  #last = DONE;
 
   /** @param acceptEncoding the encodings that the client accepts */
   constructor(

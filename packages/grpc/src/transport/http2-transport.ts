@@ -116,21 +116,26 @@ export class Http2Transport {
   }
 
   #open(stream: ServerHttp2Stream, path: string, contentType: string, rawHeaders: string[]): void {
-    stream.on("error", () => {});
-    const method = this.#methods.get(path);
+    stream.on("error", ignore);
     const connection = this.#connections.get(stream.session as ServerHttp2Session);
     if (connection === undefined) return;
-    connection.opened(stream);
-    if (!contentType.startsWith("application/grpc")) {
-      stream.respond({ ":status": 415 }, { endStream: true });
-    } else if (method === undefined) {
+    connection.opened();
+    const isGrpc = contentType.startsWith("application/grpc");
+    const method = isGrpc ? this.#methods.get(path) : undefined;
+    const call =
+      method && new Http2Call(stream, new RawHeaders(rawHeaders), method, connection, this.options);
+    // This event comes once. `on` does not wrap the listener and does not remove it, which takes longer than the event.
+    stream.on("close", () => {
+      connection.closed(stream);
+      call?.closed();
+    });
+    if (call !== undefined) {
+      serveCall(method!, call);
+      call.start();
+    } else if (isGrpc) {
       const details = `The server does not implement the method ${path}`;
       sendStatus(stream, new RefusedCall(STATUS.UNIMPLEMENTED, details));
-    } else {
-      const call = new Http2Call(stream, new RawHeaders(rawHeaders), method, connection, this.options);
-      serveCall(method, call);
-      call.start();
-    }
+    } else stream.respond({ ":status": 415 }, { endStream: true });
   }
 }
 
@@ -218,10 +223,10 @@ class Http2Call implements ServedCall {
   readonly #limit: MessageLimit;
   readonly #outgoing: Outgoing;
   readonly #reader: FrameReader;
-  /** Messages that have not been delivered yet, and their shares of the memory. */
-  readonly #arrived: { readonly frame: Frame; readonly share: RequestShare }[] = [];
+  /** Messages that have not been delivered yet. */
+  readonly #arrived: Frame[] = [];
   readonly #memory: RequestMemory;
-  /** Counts the message that is still incomplete. */
+  /** Counts these messages, and the one that is still incomplete. */
   readonly #incoming: RequestShare;
   #closeListeners: (() => void)[] = [];
   #onMessage: (message: unknown, share: RequestShare) => void = ignore;
@@ -249,12 +254,13 @@ class Http2Call implements ServedCall {
     const level = method.protocol === "inference" ? inferResponseCompressionLevel : "none";
     const accepted = level === "none" ? undefined : headers.get("grpc-accept-encoding");
     this.#outgoing = new Outgoing(stream, level, accepted, connection);
-    // This event comes once. `on` does not wrap the listener and does not remove it, which takes longer than the event.
-    stream.on("close", () => {
-      if (!this.#inputEnded) connection.arrived();
-      this.#close();
-    });
     connection.arriving();
+  }
+
+  /** The stream is closed. */
+  closed(): void {
+    if (!this.#inputEnded) this.connection.arrived();
+    this.#close();
   }
 
   get remoteAddress(): string | undefined {
@@ -331,9 +337,7 @@ class Http2Call implements ServedCall {
     if (this.#over) return;
     try {
       this.#incoming.take(piece.length);
-      for (const frame of this.#reader.push(piece)) {
-        this.#arrived.push({ frame, share: this.#incoming.split(HEADER_BYTES + frame.bytes.length) });
-      }
+      this.#reader.push(piece, this.#arrived);
     } catch (error) {
       this.fail(error);
       return;
@@ -344,9 +348,9 @@ class Http2Call implements ServedCall {
   /** Delivers complete messages in order: a message that is being decompressed holds later ones back. */
   #deliver(): void {
     while (!this.#over && !this.#paused && this.#unpacking === undefined) {
-      const next = this.#arrived.shift();
-      if (next === undefined) break;
-      const { frame, share } = next;
+      const frame = this.#arrived.shift();
+      if (frame === undefined) break;
+      const share = this.#incoming.split(HEADER_BYTES + frame.bytes.length);
       if (frame.compressed) this.#unpack(frame.bytes, share);
       else this.#decode(frame.bytes, share);
     }
@@ -407,7 +411,7 @@ class Http2Call implements ServedCall {
     clearTimeout(this.#deadline);
     this.#unpacking?.abort();
     this.#incoming.release();
-    for (const { share } of this.#arrived.splice(0)) share.release();
+    this.#arrived.length = 0;
     for (const listener of this.#closeListeners) listener();
     this.#closeListeners = [];
     this.#onMessage = ignore;

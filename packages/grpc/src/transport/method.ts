@@ -50,7 +50,8 @@ export interface DuplexMethod extends MethodBase {
 
 export type Method = UnaryMethod | ServerStreamMethod | DuplexMethod;
 
-interface MethodInit<Q, R> {
+/** A method without its handler. */
+interface MethodDefinition<Q, R> {
   readonly path: string;
   readonly protocol: EndpointGroup;
   readonly request: MessageDecoder<Q> | RequestDecoder<Q>;
@@ -73,10 +74,10 @@ interface ResponseEncoder<R> {
 }
 
 export function unary<Q, R>(
-  init: MethodInit<Q, R>,
+  definition: MethodDefinition<Q, R>,
   handle: (request: Q, call: Call) => R | Promise<R>,
 ): Method {
-  return { ...base(init), kind: "unary", handle: handle as UnaryMethod["handle"] };
+  return { ...base(definition), kind: "unary", handle: handle as UnaryMethod["handle"] };
 }
 
 type Messages = typeof inference;
@@ -104,17 +105,20 @@ export function rpc<N extends RpcName>(
 }
 
 export function serverStream<Q, R>(
-  init: MethodInit<Q, R>,
+  definition: MethodDefinition<Q, R>,
   handle: (request: Q, call: ResponseStream<R>) => void,
 ): Method {
-  return { ...base(init), kind: "server-stream", handle: handle as ServerStreamMethod["handle"] };
+  return { ...base(definition), kind: "server-stream", handle: handle as ServerStreamMethod["handle"] };
 }
 
-export function duplex<Q, R>(init: MethodInit<Q, R>, handle: (call: DuplexStream<Q, R>) => void): Method {
-  return { ...base(init), kind: "duplex", handle: handle as unknown as DuplexMethod["handle"] };
+export function duplex<Q, R>(
+  definition: MethodDefinition<Q, R>,
+  handle: (call: DuplexStream<Q, R>) => void,
+): Method {
+  return { ...base(definition), kind: "duplex", handle: handle as unknown as DuplexMethod["handle"] };
 }
 
-function base<Q, R>({ path, protocol, request, response }: MethodInit<Q, R>): MethodBase {
+function base<Q, R>({ path, protocol, request, response }: MethodDefinition<Q, R>): MethodBase {
   return {
     path,
     protocol,
@@ -213,30 +217,30 @@ export function serveCall(method: Method, call: ServedCall): void {
   );
 }
 
+function attempt(call: ServedCall, run: () => void): void {
+  try {
+    run();
+  } catch (error) {
+    call.fail(error);
+  }
+}
+
 function handle(method: Method, call: ServedCall): void {
-  const attempt = (run: () => void): void => {
-    try {
-      run();
-    } catch (error) {
-      call.fail(error);
-    }
-  };
   if (method.kind === "duplex") {
-    attempt(() => method.handle(call));
+    attempt(call, () => method.handle(call));
     return;
   }
-  const requests: unknown[] = [];
-  call.onMessage((request, share) => {
+  let request: unknown;
+  call.onMessage((message, share) => {
     call.onClose(() => share.release());
-    requests.push(request);
-    if (requests.length > 1)
-      call.fail(new RefusedCall(STATUS.UNIMPLEMENTED, "Received a second request message"));
+    if (request === undefined) request = message;
+    else call.fail(new RefusedCall(STATUS.UNIMPLEMENTED, "Received a second request message"));
   });
   call.onHalfClose(() => {
-    if (requests.length === 0) {
+    if (request === undefined) {
       call.fail(new RefusedCall(STATUS.UNIMPLEMENTED, "Received no request message"));
-    } else if (method.kind === "unary") void answer(method, requests[0], call);
-    else attempt(() => method.handle(requests[0], call));
+    } else if (method.kind === "unary") void answer(method, request, call);
+    else attempt(call, () => method.handle(request, call));
   });
 }
 

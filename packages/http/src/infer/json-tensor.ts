@@ -1,5 +1,6 @@
 import {
   type DataType,
+  dataTypeNamed,
   elementByteSize,
   errorFor,
   type FixedDataType,
@@ -62,7 +63,7 @@ export function readJsonTensor(header: JsonTensorHeader, input: JsonValue, maxIn
 
 /** The data type with this name; an unknown one is `<invalid>`, which no model expects. */
 export function datatypeOf(name: string): DataType {
-  return isDataType(name) ? name : ("<invalid>" as DataType);
+  return dataTypeNamed(name) ?? ("<invalid>" as DataType);
 }
 
 export function readElements(

@@ -6,6 +6,7 @@ import {
   freeWhenUsed,
   LOAD_REPORT_FORMAT_HEADER,
   LOAD_REPORT_HEADER,
+  readCallerHeaders,
   UnpackFault,
   writeLoadReport,
 } from "@tritonjs/core/internal";
@@ -113,6 +114,7 @@ function send(exchange: HttpExchange, call: Exchange, decoded: DecodedRequest): 
   if (forwardedHeaders !== undefined) {
     decoded.parameters = forwardHeaders(headerEntries(request), forwardedHeaders, decoded.parameters);
   }
+  readCallerHeaders(decoded, call.model.config, (name) => firstHeader(request, name));
   call.trace = exchange.trace;
   decoded.trace = exchange.trace?.request;
   return call.single(decoded);

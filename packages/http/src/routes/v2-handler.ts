@@ -32,8 +32,7 @@ import {
   statisticsRoutes,
 } from "./management.js";
 import { metricsRoute } from "./metrics.js";
-import { openApiRoute } from "./open-api.js";
-import { openApiPageRoute } from "./open-api-page.js";
+import { openApiPageRoute, openApiRoute } from "./open-api.js";
 import type { HttpExchange, Route } from "./route.js";
 
 /** Options of the v2 routes, wherever they are mounted. */
@@ -95,7 +94,7 @@ export function v2Handler(
     ...(options.openApi ? [openApiRoute, openApiPageRoute] : []),
     ...(options.metrics ? [metricsRoute] : []),
   ];
-  const { log } = service;
+  const log = service.log.of("http_server");
   return async (request) => {
     if (log.settings.verboseLevel > 0) log.verbose(1, `HTTP request: ${request.method} ${request.path}`);
     const match = matchRoute(request.path, extraRoutes);

@@ -113,7 +113,7 @@ export class ListeningFrontend implements Frontend {
       return server;
     });
     at.isLoopback = servers.every((server) => isLoopback((server.address() as AddressInfo).address));
-    const onFault = acceptFaults(service.log, this.name);
+    const onFault = acceptFaults(service.log.of("http_server"), this.name);
     for (const server of servers) server.on("error", onFault);
     this.#servers = servers;
     this.#connections = connections;

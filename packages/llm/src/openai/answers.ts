@@ -47,7 +47,7 @@ export async function answer(
   }
 }
 
-const EVENT_STREAM_HEADERS: V2Response["headers"] = {
+export const EVENT_STREAM_HEADERS: V2Response["headers"] = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-cache",
   // Asks nginx not to collect the events.
@@ -102,12 +102,12 @@ function streamEvents(
   });
 }
 
-function dataEvent(data: unknown): string {
+export function dataEvent(data: unknown): string {
   return `data: ${JSON.stringify(data)}\n\n`;
 }
 
 /** The event after which clients of OpenAI expect no further one. */
-const DONE_EVENT = "data: [DONE]\n\n";
+export const DONE_EVENT = "data: [DONE]\n\n";
 
 export interface WholeChoice {
   readonly text: string;

@@ -55,8 +55,8 @@ const OPENAI_TYPES = {
 const PORT = 9000;
 
 /**
- * The OpenAI endpoints on a port of their own: chat completions, completions, responses, embeddings and models, over
- * all models of the server that take and return text or embeddings.
+ * The OpenAI endpoints on a port of their own: chat completions, completions, responses, embeddings, transcriptions and
+ * models, over all models of the server that take and return text or embeddings, or transcribe files.
  *
  * @throws TritonError INVALID_ARG for an unknown option or a wrong value.
  * @example

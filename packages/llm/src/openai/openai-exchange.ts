@@ -91,7 +91,54 @@ export class OpenAiExchange {
     return value;
   }
 
+  /**
+   * Reads a form with files, and warns of unknown fields. Texts are strings, and files bytes with their name.
+   *
+   * @param read reads all fields of the endpoint
+   * @throws OpenAiError 400 for a body that is not such a form; otherwise as `readBody`
+   */
+  async readForm<T>(read: (fields: Fields, files: ReadonlyMap<string, File>) => T): Promise<T> {
+    const type = firstHeader(this.request, "content-type") ?? "";
+    if (!/^multipart\/form-data\b/i.test(type)) {
+      const text = `content-type: expected multipart/form-data, got ${type === "" ? "none" : type}`;
+      throw new OpenAiError(400, text, { code: "invalid_form" });
+    }
+    const body = await this.#readBytes();
+    let form: FormData;
+    try {
+      // The bytes lie in memory of this request, so they are copied.
+      form = await new Response(Uint8Array.from(body), { headers: { "content-type": type } }).formData();
+    } catch (cause) {
+      const text = "the body of the request is not a form: expected parts as multipart/form-data has them";
+      throw Object.assign(new OpenAiError(400, text, { code: "invalid_form" }), { cause });
+    }
+    const values: Record<string, unknown> = {};
+    const files = new Map<string, File>();
+    for (const [name, value] of form) {
+      if (typeof value !== "string") files.set(name, value);
+      else values[name] = name.endsWith("[]") ? form.getAll(name) : value;
+    }
+    const fields = new Fields(values);
+    const value = read(fields, files);
+    acceptCommonFields(fields);
+    for (const name of fields.unread()) this.warnings.unknown(this.request.path, name);
+    return value;
+  }
+
   async #readJsonObject(): Promise<Record<string, unknown>> {
+    const { request } = this;
+    const body = await this.#readBytes();
+    const value =
+      body.length < LONG_BODY_BYTES ? parseBody(body) : await inTurn(request, () => parseLongBody(body));
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      throw new OpenAiError(400, "expected a JSON object as the body of the request", {
+        code: "invalid_json",
+      });
+    }
+    return value as Record<string, unknown>;
+  }
+
+  async #readBytes(): Promise<Uint8Array> {
     const { request, maxBodySize } = this;
     const encoding = firstHeader(request, "content-encoding") || "identity";
     if (encoding !== "identity") {
@@ -108,14 +155,7 @@ export class OpenAiExchange {
       throw thrown instanceof InputTooLarge ? tooLarge(maxBodySize) : thrown;
     }
     if (body.length > maxBodySize) throw tooLarge(maxBodySize);
-    const value =
-      body.length < LONG_BODY_BYTES ? parseBody(body) : await inTurn(request, () => parseLongBody(body));
-    if (typeof value !== "object" || value === null || Array.isArray(value)) {
-      throw new OpenAiError(400, "expected a JSON object as the body of the request", {
-        code: "invalid_json",
-      });
-    }
-    return value as Record<string, unknown>;
+    return body;
   }
 
   /**

@@ -32,6 +32,7 @@ import { FieldWarnings, MOST_TOKENS } from "./request-fields.js";
 import { responsesRoute } from "./responses.js";
 import { rerankRoute, scoreRoute } from "./scoring.js";
 import { STRUCTURE_FIELDS, type StructureField } from "./text-model.js";
+import { transcriptionsRoute } from "./transcriptions.js";
 
 /** Options of the OpenAI endpoints, wherever they are mounted. */
 export interface OpenAiEndpointOptions extends OpenAiAccessOptions, ChatTemplateSettings {
@@ -198,6 +199,7 @@ function openAiRoutes(limits: RequestLimits): readonly OpenAiRoute[] {
     embeddingsRoute,
     rerankRoute,
     scoreRoute,
+    transcriptionsRoute,
     ...modelRoutes(unixSeconds()),
     {
       path: /^\/health\/ready$/,

@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 import type { AudioOptions } from "../../../src/media/audio-options.js";
 import { planAudio } from "../../../src/media/audio-options.js";
-import { AudioPreparer, LENGTHS } from "../../../src/media/audio-preparer.js";
-import { difference, expectedValues, fixture } from "../support/fixtures.js";
+import { AudioPreparer } from "../../../src/media/audio-preparer.js";
+import { difference, expectedValues, fixture, inputsOf } from "../support/fixtures.js";
 import { messageThrownBy } from "../support/message-thrown-by.js";
 import { integers, writeWav } from "../support/write-wav.js";
 
 function prepare(files: readonly Uint8Array[], options: AudioOptions = {}) {
   const plan = planAudio(options);
-  const outputs = new AudioPreparer(plan).prepare(files, true);
+  const outputs = new AudioPreparer(plan).prepare(inputsOf(files), true);
   const made = outputs.get(plan.outputName)!;
-  const lengths = outputs.get(LENGTHS)?.elements as Int32Array | undefined;
+  const lengths = outputs.get(plan.lengthsName)?.elements as Int32Array | undefined;
   return {
     shape: made.shape,
     values: [...(made.elements as Float32Array)],

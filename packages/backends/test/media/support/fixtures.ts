@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { Tensor } from "@tritonjs/protocol";
 
 /** Reads a file of the fixtures. */
 export function fixture(name: string): Uint8Array {
@@ -36,4 +37,9 @@ export function difference(
     largest: all.reduce((most, value) => Math.max(most, value), 0),
     mean: all.reduce((sum, value) => sum + value, 0) / all.length,
   };
+}
+
+/** The inputs of a request with a file for each row. */
+export function inputsOf(files: readonly Uint8Array[]): ReadonlyMap<string, Tensor> {
+  return new Map([["audio", Tensor.fromElements("BYTES", [files.length, 1], [...files])]]);
 }

@@ -20,7 +20,7 @@ async function runOnLoop(line: string, server: SimulatedServer) {
     load = new LoopLoad(clock, server, seed);
     return load;
   };
-  const end = await runPerf(["-m", "m", ...line.split(" ")], server, { parts: { clock, startGenerator } });
+  const end = await runPerf(["-m", "m", ...line.split(" ")], server, { testbed: { clock, startGenerator } });
   return { ...end, load: load! };
 }
 

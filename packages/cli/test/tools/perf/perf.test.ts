@@ -133,11 +133,11 @@ describe("tritonjs perf", () => {
   });
 
   it("ends with the server's text for an unknown model", async () => {
-    const parts = {
+    const testbed = {
       openTarget: () =>
         Promise.reject(new TritonError("NOT_FOUND", "Request for unknown model: 'm' is not found")),
     };
-    const { code, errors } = await runPerf(["-m", "m"], server, { parts });
+    const { code, errors } = await runPerf(["-m", "m"], server, { testbed });
     expect(code).toBe(99);
     expect(errors).toBe("error: Not found: Request for unknown model: 'm' is not found\n");
   });

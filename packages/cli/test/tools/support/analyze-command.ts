@@ -38,7 +38,8 @@ export async function runAnalyze(
       },
       stopRequested: () => stop,
     },
-    { openMachine: async () => machine, now },
+    async () => machine,
+    now,
   );
   return { code, output, errors };
 }

@@ -1,6 +1,6 @@
 import type { LoadGenerator } from "../../../src/load/load-generator.js";
 import type { OpenedTarget } from "../../../src/perf/open-target.js";
-import { type PerfParts, perfWith } from "../../../src/perf/perf.js";
+import { perfWith, type Testbed } from "../../../src/perf/perf.js";
 import type { ToolTerminal } from "../../../src/tool-command.js";
 import { SimulatedLoad, type SimulatedServer } from "./simulated-load.js";
 import { VirtualTime } from "./virtual-time.js";
@@ -19,7 +19,7 @@ export async function runPerf(
   server: SimulatedServer,
   {
     stop = new Promise<unknown>(() => {}),
-    parts = {} as Partial<PerfParts>,
+    testbed = {} as Partial<Testbed>,
     target = {} as Partial<OpenedTarget>,
     clock = new VirtualTime(),
   } = {},
@@ -63,7 +63,7 @@ export async function runPerf(
       timestampsMs: [0, 10, 30],
     }),
     startGenerator: async (): Promise<LoadGenerator> => load,
-    ...parts,
+    ...testbed,
   });
   return { code, output, errors, load };
 }

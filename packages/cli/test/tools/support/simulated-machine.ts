@@ -1,6 +1,5 @@
 import { readPrototxt } from "@tritonjs/core/config";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
-import type { AnalysisParts } from "../../../src/analyze/analysis.js";
 import { Analysis } from "../../../src/analyze/analysis.js";
 import type {
   AnalyzeLevel,
@@ -102,13 +101,14 @@ export class SimulatedMachine implements AnalyzeMachine {
 }
 
 /** An analysis of a machine with 16 requests in flight that looks for throughput. */
-export function analysisOf(machine: AnalyzeMachine, parts: Partial<AnalysisParts> = {}): Analysis {
-  return new Analysis({
-    machine,
+export function analysisOf(
+  machine: AnalyzeMachine,
+  settings: Partial<Pick<Analysis, "goal" | "load">> = {},
+): Analysis {
+  const throughput = {
     goal: { objectives: { perf_throughput: 1 }, constraints: {} },
     load: { kind: "levels", levels: [{ mode: "concurrency", value: 16 }] },
-    signal: new AbortController().signal,
-    now: () => 0,
-    ...parts,
-  });
+  } as const;
+  const { signal } = new AbortController();
+  return new Analysis(machine, { ...throughput, ...settings }, signal, { now: () => 0 });
 }

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import type { Triton } from "@tritonjs/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readEvents } from "../../../src/http/generate.js";
 import { type GenerateResponse, InferenceServerClient } from "../../../src/http/index.js";
+import { readEvents } from "../../../src/http/infer-messages.js";
 import { fakeFetch } from "../support/fake-fetch.js";
 import { serve, serveByHand } from "../support/serve.js";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createLog, lineLogger } from "../../../src/observe/create-log.js";
 import type { Logger } from "../../../src/observe/log.js";
-import { Log, type LogFormat } from "../../../src/observe/log.js";
+import { Log, type LogFormat, passing } from "../../../src/observe/log.js";
 
 function collect(): { logger: Logger; messages: string[] } {
   const messages: string[] = [];
@@ -130,4 +130,22 @@ it("a line that names its module has it as its place", () => {
     () => Date.UTC(2026, 4, 9, 1, 2, 3),
   ).info("x", { module: "warm-up" });
   expect(lines).toEqual([`2026-05-09T01:02:03Z I ${process.pid} warm-up:0] "x"\n`]);
+});
+
+it("the log of a module shares settings, destination and tail, and adds its module", () => {
+  const lines: unknown[] = [];
+  const log = new Log(passing((level, message, about) => lines.push([level, message, about])));
+  const module = log.of("model_lifecycle");
+  module.verbose(1, "hidden");
+  log.update({ verboseLevel: 1 });
+  module.verbose(1, "shown");
+  module.info("loading", { model: "m" });
+  log.info("plain");
+  expect(lines).toEqual([
+    ["debug", "shown", { module: "model_lifecycle" }],
+    ["info", "loading", { module: "model_lifecycle", model: "m" }],
+    ["info", "plain", undefined],
+  ]);
+  expect(log.tail().map(({ message }) => message)).toEqual(["shown", "loading", "plain"]);
+  expect(module.settings).toBe(log.settings);
 });

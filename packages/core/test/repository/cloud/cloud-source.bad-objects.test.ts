@@ -28,7 +28,7 @@ function storageOf(keys: readonly string[], download?: CloudStorage["download"])
 }
 
 const sourceOf = (storage: CloudStorage, clock = realClock) =>
-  new CloudSource(parseCloudPath("s3://bucket/models"), { clock, log, open: async () => storage });
+  new CloudSource(parseCloudPath("s3://bucket/models"), clock, log, async () => storage);
 
 it.each([
   "models/bad/../good/config.pbtxt",

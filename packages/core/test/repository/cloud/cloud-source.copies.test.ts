@@ -17,21 +17,17 @@ const NONE = new Set<never>();
 /** A repository with one model, which changes whenever a test asks for the next copy. */
 function changingModel() {
   const state = { etag: 1, exists: true };
-  const source = new CloudSource(parseCloudPath("gs://bucket"), {
-    clock: realClock,
-    log,
-    open: async () => ({
-      list: async () => ({
-        objects: state.exists
-          ? [{ key: "m/1/x", sizeBytes: 1, etag: String(state.etag), isFolder: false }]
-          : [],
-        folders: [],
-        next: undefined,
-      }),
-      download: async () => Readable.from([Buffer.from("x")]),
-      close() {},
+  const source = new CloudSource(parseCloudPath("gs://bucket"), realClock, log, async () => ({
+    list: async () => ({
+      objects: state.exists
+        ? [{ key: "m/1/x", sizeBytes: 1, etag: String(state.etag), isFolder: false }]
+        : [],
+      folders: [],
+      next: undefined,
     }),
-  });
+    download: async () => Readable.from([Buffer.from("x")]),
+    close() {},
+  }));
   const next = async () => {
     state.etag++;
     await source.refresh();
@@ -106,19 +102,15 @@ it("what a failed copy has downloaded is not downloaded again", async () => {
     isFolder: false,
   }));
   let isRefused = true;
-  const source = new CloudSource(parseCloudPath("gs://bucket"), {
-    clock: realClock,
-    log,
-    open: async () => ({
-      list: async () => ({ objects, folders: [], next: undefined }),
-      download: async ({ key }) => {
-        downloads.push(key);
-        if (!isRefused || !key.endsWith("c")) return Readable.from([Buffer.from("x")]);
-        throw Object.assign(new Error("Forbidden"), { statusCode: 403 });
-      },
-      close() {},
-    }),
-  });
+  const source = new CloudSource(parseCloudPath("gs://bucket"), realClock, log, async () => ({
+    list: async () => ({ objects, folders: [], next: undefined }),
+    download: async ({ key }) => {
+      downloads.push(key);
+      if (!isRefused || !key.endsWith("c")) return Readable.from([Buffer.from("x")]);
+      throw Object.assign(new Error("Forbidden"), { statusCode: 403 });
+    },
+    close() {},
+  }));
   // The refusal of `c` may stop downloads of the others in the first attempts.
   await expect
     .poll(async () => {

@@ -4,18 +4,15 @@ import { expect, it } from "vitest";
 import { AzureServer } from "../../../../../examples/cloud-repository/servers/azure-server.js";
 import { GoogleServer } from "../../../../../examples/cloud-repository/servers/google-server.js";
 import { Log } from "../../../src/observe/log.js";
-import { openStorage, parseCloudPath } from "../../../src/repository/cloud-storage.js";
+import { type CloudPath, openStorage, parseCloudPath } from "../../../src/repository/cloud-storage.js";
 import { CloudSource } from "../../../src/repository/repository-source.js";
 import { realClock } from "../../../src/system/clock.js";
 
 const log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
 
 function sourceAt(path: string, environment: NodeJS.ProcessEnv): CloudSource {
-  return new CloudSource(parseCloudPath(path), {
-    clock: realClock,
-    log,
-    open: (parsed) => openStorage(parsed, environment),
-  });
+  const open = (parsed: CloudPath) => openStorage(parsed, environment);
+  return new CloudSource(parseCloudPath(path), realClock, log, open);
 }
 
 async function google() {

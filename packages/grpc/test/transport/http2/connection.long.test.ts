@@ -144,7 +144,8 @@ describe("the watch over a silent connection", () => {
     });
     const open = () => {
       const stream = Object.assign(new EventEmitter(), { rstCode: 0, aborted: false });
-      connection.opened(stream as unknown as ServerHttp2Stream);
+      connection.opened();
+      stream.on("close", () => connection.closed(stream as unknown as ServerHttp2Stream));
       return stream;
     };
     return { session, socket, connection, open };

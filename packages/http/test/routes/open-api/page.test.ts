@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { openApiDocument } from "../../../src/index.js";
-import { openApiPage } from "../../../src/routes/open-api-page.js";
+import { openApiPage } from "../../../src/routes/open-api.js";
 import { IdentityService, identityConfig } from "../../support/identity-service.js";
 import { send } from "../../support/send.js";
 import { startHttp } from "../../support/start-http.js";

@@ -1,0 +1,5 @@
+"""The logger of models."""
+
+import logging
+
+logger = logging.getLogger("mlserver")

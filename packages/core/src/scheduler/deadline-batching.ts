@@ -1,0 +1,531 @@
+import { errorWithoutStack, type TritonError } from "@tritonjs/protocol";
+import type { Payload } from "../batch/payload.js";
+import type { InstanceGroup } from "../instance/instance-group.js";
+import type { ModelInstance } from "../instance/model-instance.js";
+import type { CallerShare, InferenceRequest } from "../request/inference-request.js";
+import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
+import { type InstanceTimes, LearnedTimes } from "./learned-times.js";
+import type { QueuedRequestView } from "./priority-queue.js";
+import type { UrgencyQueue } from "./urgency-queue.js";
+
+/** Share of the best rate of in-time answers that a batch must reach while time is scarce. */
+const ENOUGH_GOODPUT = 0.97;
+/** Share of lost requests from which time counts as scarce, and the further share at which it is as scarce as can be. */
+const SCARCE_LOSS = 0.02;
+const SCARCE_LOSS_WIDTH = 0.04;
+/** The same for the demand, as a share of what the instances can do. */
+const SCARCE_DEMAND = 0.9;
+const SCARCE_DEMAND_WIDTH = 0.1;
+/** Weight that the share of lost requests keeps with each arrival: about the last 200 count. */
+const KEPT_LOSS = 0.995;
+/** Batches are chosen for this many times the demand. */
+const DEMAND_MARGIN = 1.02;
+/** Arrivals during a batch are assumed to be this many deviations more than expected. */
+const COMING_SAFETY = 2;
+/** Points of the queue at which the demand is looked at. */
+const DEMAND_POINTS = 16;
+/** A request without a deadline that has waited this long gets a share of each batch, in milliseconds. */
+const PATIENCE_MS = 1000;
+/** That share. */
+const PATIENT_SHARE = 0.25;
+/** Requests of a fair queue that are looked at for a batch, as a multiple of the largest batch. */
+const FAIR_REACH = 2;
+/**
+ * Demand for which fair batches are sized at most, as a share of what the instances can do. Larger batches would make
+ * other callers wait for little gain.
+ */
+const FAIR_DEMAND = 0.9;
+/** Time after which a caller that sends alone has the largest batches again, in milliseconds. */
+const CONTENDED_MS = 1000;
+/** What was learnt this long ago is tried again: a request for which it leaves no hope runs, in milliseconds. */
+const STALE_MS = 1000;
+
+/**
+ * Batches by deadline (`deadlines`). The batcher asks it three things: may a request come in, which requests are next,
+ * and in what batch.
+ *
+ * ```
+ * request --admit--> UrgencyQueue --plan--> formBatch --> payload --> instance
+ *              |                    |                                    |
+ *           no hope              no hope <------- LearnedTimes, loss ------+
+ * ```
+ *
+ * A batch is as large as its tightest member allows. Where time is scarce, so that some requests are lost anyway, a batch
+ * may leave out its tightest members: the first window of the queue is taken that has nearly the best rate of in-time
+ * answers. Time is scarce if requests were lost lately, or if the deadlines of the queue demand more than the instances
+ * can do.
+ */
+export class DeadlineBatching implements BatchPlanner {
+  readonly #queue: UrgencyQueue;
+  readonly #maxRows: number;
+  readonly #times: LearnedTimes;
+  readonly #arrivals = new ArrivalsByLimit();
+  /** The caller of the last request, and when it was another one than that of the request before. */
+  #lastShare: CallerShare | undefined;
+  #otherAt = Number.NEGATIVE_INFINITY;
+  /** Share of the requests that were lost lately. */
+  #loss = 0;
+
+  constructor(queue: UrgencyQueue, maxRows: number, instances: InstanceGroup) {
+    this.#queue = queue;
+    this.#maxRows = maxRows;
+    this.#times = new LearnedTimes(instances, maxRows);
+  }
+
+  started(instance: ModelInstance, payload: Payload, now: number): void {
+    this.#times.started(instance, payload, now);
+  }
+
+  ended(instance: ModelInstance, payload: Payload, now: number): void {
+    this.#times.ended(instance, payload, now);
+    for (const { due } of payload.requests) if (now > due) this.#lost();
+  }
+
+  /**
+   * Counts a request that arrives, and refuses it if its answer cannot be in time even if everything goes well.
+   *
+   * @throws TritonError UNAVAILABLE with `retryAfterMs`
+   */
+  admit(request: InferenceRequest, now: number): void {
+    const { due, share } = request;
+    if (share !== this.#lastShare) {
+      if (this.#lastShare !== undefined) this.#otherAt = now;
+      this.#lastShare = share;
+    }
+    this.#loss *= KEPT_LOSS;
+    this.#arrivals.add(due - now, request.rows, now);
+    if (due === Number.POSITIVE_INFINITY) return;
+    const times = this.#times.next;
+    if (times === undefined || this.#isStale(now)) return;
+    const idleInMs = this.#times.idleInMs(now);
+    if (idleInMs.length === 0) return;
+    const ahead = this.#queue.countAhead(request);
+    const queuedMs = ahead / (times.topRowsPerMs * idleInMs.length);
+    const expectedMs = idleInMs[0]! + queuedMs + times.expectedMs(request.rows);
+    if (now + expectedMs <= due) return;
+    if (this.#queue.delays(request)) {
+      request.due = Number.POSITIVE_INFINITY;
+      return;
+    }
+    this.#lost();
+    throw hopelessError(request, due - now, expectedMs);
+  }
+
+  /**
+   * Plans the next batch of an idle instance. Requests without hope are ended.
+   *
+   * @returns undefined if no request is left
+   */
+  plan(given: BatchingRules, now: number): BatchPlan | undefined {
+    const queue = this.#queue;
+    this.#loss += (1 - KEPT_LOSS) * queue.takeExpired();
+    const times = this.#times.next;
+    if (times === undefined) return { view: queue, rules: given };
+    this.#arrivals.windowMs = Math.max(10, 6 * times.expectedMs(times.best));
+    if (!this.#isStale(now)) this.#endHopeless(now, times);
+    if (queue.size === 0) return undefined;
+    const { dated, maxRows } = queue.isFair
+      ? this.#chooseFair(now, times, given.maxBatchSize)
+      : this.#chooseDated(now, times, given.maxBatchSize);
+    const batch = this.#withPatient(dated, maxRows, now);
+    if (batch.length === 0) return undefined;
+    const { waitMs, oldest } = this.#wait(batch, given, now, times);
+    const rules: BatchingRules = {
+      ...given,
+      maxBatchSize: maxRows,
+      preferredBatchSizes: [...given.preferredBatchSizes.filter((size) => size < maxRows), maxRows],
+      maxQueueDelayMs: waitMs > 0 ? now + waitMs - oldest : 0,
+    };
+    return { view: new ListView(batch), rules };
+  }
+
+  /** Nothing has run for a while, so what was learnt may be wrong by now. */
+  #isStale(now: number): boolean {
+    return now - this.#times.lastEnd > STALE_MS && this.#times.idleInMs(now)[0] === 0;
+  }
+
+  #lost(): void {
+    this.#loss += 1 - KEPT_LOSS;
+  }
+
+  /** Ends the requests that could not be in time even in a batch of their own that starts now. */
+  #endHopeless(now: number, times: InstanceTimes): void {
+    const queue = this.#queue;
+    const hopeless: InferenceRequest[] = [];
+    // Behind these, requests of a fair queue expire by themselves.
+    const most = queue.isFair
+      ? Math.min(queue.datedCount, FAIR_REACH * this.#maxRows)
+      : queue.countDueBefore(now + times.expectedMs(this.#maxRows));
+    for (let i = 0; i < most; i++) {
+      const request = queue.dated(i);
+      if (request.due < now + times.expectedMs(request.rows)) hopeless.push(request);
+    }
+    for (const request of hopeless) this.#end(request, now, times);
+  }
+
+  #end(request: InferenceRequest, now: number, times: InstanceTimes): void {
+    if (request.holder !== this.#queue) return;
+    if (this.#queue.delays(request)) {
+      this.#queue.delay(request);
+      return;
+    }
+    this.#lost();
+    request.cancel(hopelessError(request, request.due - now, times.expectedMs(request.rows)));
+  }
+
+  /** The requests with deadlines that run next, and the most rows of their batch. */
+  #chooseDated(
+    now: number,
+    times: InstanceTimes,
+    limit: number,
+  ): { readonly dated: readonly InferenceRequest[]; readonly maxRows: number } {
+    const queue = this.#queue;
+    const idleInMs = this.#times.idleInMs(now);
+    const demand = this.#demand(now);
+    const scarcity = this.#scarcity(demand / (times.rowsPerMs(times.best) * idleInMs.length));
+    const most = Math.min(limit, this.#mostRows(now, times, demand, idleInMs));
+    const count = queue.datedCount;
+    if (count === 0) return { dated: [], maxRows: most };
+    let chosen = windowFrom(queue, 0, now, times, most);
+    if (scarcity > 0) {
+      const windows = [chosen];
+      let best = chosen.perMs;
+      for (let from = 1; from < count && windows[from - 1]!.isTight; from++) {
+        const window = windowFrom(queue, from, now, times, most);
+        windows.push(window);
+        best = Math.max(best, window.perMs);
+      }
+      chosen = windows.find(({ perMs }) => perMs >= ENOUGH_GOODPUT * scarcity * best)!;
+    }
+    const { from, to, maxRows } = chosen;
+    const dated: InferenceRequest[] = [];
+    for (let i = from; i < to; i++) dated.push(queue.dated(i));
+    const leftOut: InferenceRequest[] = [];
+    for (let i = 0; i < from; i++) leftOut.push(queue.dated(i));
+    this.#endLeftOut(leftOut, chosen.rows, now, times);
+    // Listeners of requests that were ended may have cancelled others.
+    return { dated: dated.filter(({ holder }) => holder === queue), maxRows };
+  }
+
+  /**
+   * The requests that run next in the order of shares. While time is scarce, those that are too tight for a large batch
+   * may be left out.
+   */
+  #chooseFair(
+    now: number,
+    times: InstanceTimes,
+    limit: number,
+  ): { readonly dated: readonly InferenceRequest[]; readonly maxRows: number } {
+    const queue = this.#queue;
+    const idleInMs = this.#times.idleInMs(now);
+    const top = times.rowsPerMs(times.best) * idleInMs.length;
+    let demand = 0;
+    for (const { rowsPerMs } of this.#arrivals.rates(now)) demand += rowsPerMs;
+    // Callers that send more than there is time for do not decide the size of batches.
+    const served = Math.min(demand, FAIR_DEMAND * top);
+    const share = demand > served ? served / demand : 1;
+    let most = Math.min(limit, this.#mostRows(now, times, served, idleInMs, share));
+    if (now - this.#otherAt < CONTENDED_MS) {
+      const enough = FAIR_DEMAND * times.rowsPerMs(times.best);
+      most = Math.min(
+        most,
+        smallest(times.best, (rows) => times.rowsPerMs(rows) >= enough),
+      );
+    }
+    const next: InferenceRequest[] = [];
+    for (let i = 0; i < Math.min(queue.datedCount, FAIR_REACH * this.#maxRows); i++)
+      next.push(queue.dated(i));
+    let chosen = fairBatch(next, most, now, times);
+    const scarcity = this.#scarcity(demand / top);
+    if (scarcity > 0) {
+      let best = chosen;
+      for (let size = most; size >= 1; size = size >> 1) {
+        const roomy = next.filter(({ due }) => now + times.plannedMs(size) <= due);
+        const batch = fairBatch(roomy, size, now, times);
+        if (batch.perMs > best.perMs) best = batch;
+      }
+      if (chosen.perMs < ENOUGH_GOODPUT * scarcity * best.perMs) chosen = best;
+    }
+    const taken = new Set(chosen.requests);
+    const last = next.findLastIndex((request) => taken.has(request));
+    const leftOut = next.filter((request, i) => i < last && !taken.has(request));
+    this.#endLeftOut(leftOut, chosen.rows, now, times);
+    const dated = chosen.requests.filter(({ holder }) => holder === queue);
+    return { dated, maxRows: Math.max(1, chosen.rows) };
+  }
+
+  /**
+   * Returns how scarce time is, from 0 to 1.
+   *
+   * @param demand share of what the instances can do
+   */
+  #scarcity(demand: number): number {
+    const byLoss = (this.#loss - SCARCE_LOSS) / SCARCE_LOSS_WIDTH;
+    const byDemand = (demand - SCARCE_DEMAND) / SCARCE_DEMAND_WIDTH;
+    return Math.min(1, Math.max(0, byLoss, byDemand));
+  }
+
+  /** Ends requests that a batch leaves out, if they have no hope after it. */
+  #endLeftOut(requests: readonly InferenceRequest[], rows: number, now: number, times: InstanceTimes): void {
+    if (requests.length === 0) return;
+    const nextIdleMs = this.#times.idleInMs(now)[1] ?? Number.POSITIVE_INFINITY;
+    const endsAt = now + Math.min(times.expectedMs(rows), nextIdleMs);
+    for (const request of requests) {
+      if (request.due < endsAt + times.expectedMs(request.rows)) this.#end(request, now, times);
+    }
+  }
+
+  /**
+   * Rows for each millisecond that the deadlines demand: the most, over the next deadlines, of the rows that are due by
+   * then, with those that are expected to arrive and to be due by then.
+   */
+  #demand(now: number): number {
+    const queue = this.#queue;
+    const count = queue.datedCount;
+    const rates = this.#arrivals.rates(now);
+    let demand = 0;
+    const look = (due: number, waiting: number): void => {
+      const horizonMs = due - now;
+      if (horizonMs <= 0) return;
+      let rows = waiting;
+      for (const { limitMs, rowsPerMs } of rates) rows += rowsPerMs * Math.max(0, horizonMs - limitMs);
+      demand = Math.max(demand, rows / horizonMs);
+    };
+    const rowsEach = count === 0 ? 1 : Math.max(1, queue.rows / queue.size);
+    const stride = Math.max(1, Math.floor(count / DEMAND_POINTS));
+    for (let i = Math.min(count, this.#maxRows) - 1; i >= 0 && i < count; i += stride) {
+      look(queue.dated(i).due, (i + 1) * rowsEach);
+    }
+    for (const { limitMs } of rates) look(now + limitMs, queue.countDueBefore(now + limitMs) * rowsEach);
+    return demand;
+  }
+
+  /**
+   * The most rows of the next batch: as many as leave requests that arrive meanwhile the time for a batch of their own,
+   * and at least so many that batches of this size keep up with the demand.
+   *
+   * @param share share of the arrivals that are served
+   */
+  #mostRows(
+    now: number,
+    times: InstanceTimes,
+    demand: number,
+    idleInMs: readonly number[],
+    share = 1,
+  ): number {
+    const nextIdleMs = idleInMs[1] ?? Number.POSITIVE_INFINITY;
+    const count = Math.max(1, idleInMs.length);
+    const { best } = times;
+    const enough = smallest(best, (rows) => count * times.rowsPerMs(rows) >= DEMAND_MARGIN * demand);
+    let most = this.#maxRows;
+    if (nextIdleMs <= 0) return most;
+    for (const { limitMs, rowsPerMs } of this.#arrivals.rates(now)) {
+      const blocks = (rows: number): boolean => {
+        const busyMs = Math.min(times.plannedMs(rows), nextIdleMs);
+        const coming = share * rowsPerMs * busyMs;
+        const own = Math.ceil(
+          Math.min(this.#maxRows, Math.max(1, coming + COMING_SAFETY * Math.sqrt(coming))),
+        );
+        return busyMs + times.plannedMs(own) > limitMs;
+      };
+      most = Math.max(1, smallest(most + 1, blocks) - 1);
+    }
+    return Math.max(most, enough);
+  }
+
+  /** Adds requests without deadlines: as many as there is room for, and a share of the batch for those that waited long. */
+  #withPatient(
+    dated: readonly InferenceRequest[],
+    maxRows: number,
+    now: number,
+  ): readonly InferenceRequest[] {
+    const { head } = this.#queue.patient;
+    if (head === undefined) return dated;
+    const batch: InferenceRequest[] = [];
+    const late: InferenceRequest[] = [];
+    let rows = 0;
+    let next: InferenceRequest | undefined = head;
+    const share = Math.max(1, Math.floor(PATIENT_SHARE * maxRows));
+    for (; next !== undefined && now - next.queueStart > PATIENCE_MS && rows < share; next = next.next) {
+      late.push(next);
+      rows += next.rows;
+    }
+    // The batch is as large as planned for its deadlines, so the late ones take the places of the last.
+    for (const request of dated) {
+      if (batch.length > 0 && rows + request.rows > maxRows) break;
+      batch.push(request);
+      rows += request.rows;
+    }
+    batch.push(...late);
+    for (; next !== undefined && (batch.length === 0 || rows + next.rows <= maxRows); next = next.next) {
+      batch.push(next);
+      rows += next.rows;
+    }
+    return batch;
+  }
+
+  /** How long a batch may wait for further requests, if the model has a delay: no longer than its deadlines allow. */
+  #wait(
+    batch: readonly InferenceRequest[],
+    { maxQueueDelayMs }: BatchingRules,
+    now: number,
+    times: InstanceTimes,
+  ): { readonly waitMs: number; readonly oldest: number } {
+    let oldest = now;
+    if (maxQueueDelayMs <= 0) return { waitMs: 0, oldest };
+    let rows = 0;
+    let due = Number.POSITIVE_INFINITY;
+    for (const request of batch) {
+      oldest = Math.min(oldest, request.batcherStart ?? request.queueStart);
+      due = Math.min(due, request.due);
+      rows += request.rows;
+    }
+    const slackMs = due - now - times.plannedMs(Math.min(this.#maxRows, 2 * rows));
+    return { waitMs: Math.min(oldest + maxQueueDelayMs - now, slackMs), oldest };
+  }
+}
+
+/** A run of requests in the order of their deadlines that would be a batch. */
+interface Window {
+  readonly from: number;
+  readonly to: number;
+  readonly rows: number;
+  readonly maxRows: number;
+  /** In-time answers for each millisecond. */
+  readonly perMs: number;
+  /** True if the deadline of the first request keeps the batch smaller than it could be. */
+  readonly isTight: boolean;
+}
+
+/** The largest batch that begins with a request and answers it in time. */
+function windowFrom(
+  queue: UrgencyQueue,
+  from: number,
+  now: number,
+  times: InstanceTimes,
+  most: number,
+): Window {
+  const first = queue.dated(from);
+  const inTime = times.largestWithin(first.due - now);
+  const maxRows = Math.max(first.rows, Math.min(most, inTime));
+  let rows = first.rows;
+  let to = from + 1;
+  for (; to < queue.datedCount; to++) {
+    const next = queue.dated(to).rows;
+    if (rows + next > maxRows) break;
+    rows += next;
+  }
+  const isTight = to < queue.datedCount && inTime < most;
+  return { from, to, rows, maxRows, perMs: (to - from) / times.expectedMs(rows), isTight };
+}
+
+/** A batch in the order of shares. */
+interface FairBatch {
+  readonly requests: readonly InferenceRequest[];
+  readonly rows: number;
+  /** In-time answers for each millisecond. */
+  readonly perMs: number;
+}
+
+/** The first requests of a list that are in time together, up to a number of rows. */
+function fairBatch(
+  list: readonly InferenceRequest[],
+  most: number,
+  now: number,
+  times: InstanceTimes,
+): FairBatch {
+  const requests: InferenceRequest[] = [];
+  let rows = 0;
+  let due = Number.POSITIVE_INFINITY;
+  for (const request of list) {
+    const grown = rows + request.rows;
+    const tightest = Math.min(due, request.due);
+    if (requests.length > 0 && (grown > most || now + times.plannedMs(grown) > tightest)) break;
+    requests.push(request);
+    rows = grown;
+    due = tightest;
+  }
+  return { requests, rows, perMs: rows === 0 ? 0 : requests.length / times.expectedMs(rows) };
+}
+
+/** The smallest number from 1 to `most` for which a condition holds that holds for all larger ones; else `most`. */
+function smallest(most: number, holds: (value: number) => boolean): number {
+  let low = 1;
+  let high = most;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** Requests in an order of their own, as a queue that is read from the front. */
+class ListView implements QueuedRequestView {
+  #at = 0;
+
+  constructor(private readonly requests: readonly InferenceRequest[]) {}
+
+  get head(): InferenceRequest | undefined {
+    return this.requests[0];
+  }
+
+  after(request: InferenceRequest): InferenceRequest | undefined {
+    if (this.requests[this.#at] !== request) this.#at = this.requests.indexOf(request);
+    return this.requests[++this.#at];
+  }
+}
+
+/** Rows that arrive, by the limit of their requests. */
+interface LimitRate {
+  readonly limitMs: number;
+  readonly rowsPerMs: number;
+}
+
+/** Limits within a quarter of an octave count as one. */
+const BINS_PER_OCTAVE = 4;
+/** A bin with fewer rows than this in its window is left out. */
+const LEAST_ROWS = 0.05;
+
+/** Learns how many rows arrive, by the time that their requests leave for an answer. Old arrivals fade. */
+class ArrivalsByLimit {
+  /** Time after which an arrival counts a third, in milliseconds. */
+  windowMs = 100;
+  readonly #bins = new Map<number, { limitMs: number; rowsPerMs: number; at: number }>();
+
+  add(limitMs: number, rows: number, now: number): void {
+    if (!(limitMs > 0) || limitMs === Number.POSITIVE_INFINITY) return;
+    const key = Math.round(Math.log2(limitMs) * BINS_PER_OCTAVE);
+    let bin = this.#bins.get(key);
+    if (bin === undefined) {
+      bin = { limitMs, rowsPerMs: 0, at: now };
+      this.#bins.set(key, bin);
+    }
+    bin.limitMs += 0.05 * (limitMs - bin.limitMs);
+    bin.rowsPerMs = this.#fade(bin, now) + rows / this.windowMs;
+    bin.at = now;
+  }
+
+  rates(now: number): readonly LimitRate[] {
+    const all: LimitRate[] = [];
+    for (const bin of this.#bins.values()) {
+      const rowsPerMs = this.#fade(bin, now);
+      if (rowsPerMs * this.windowMs > LEAST_ROWS) all.push({ limitMs: bin.limitMs, rowsPerMs });
+    }
+    return all;
+  }
+
+  #fade({ rowsPerMs, at }: { readonly rowsPerMs: number; readonly at: number }, now: number): number {
+    return rowsPerMs * Math.exp((at - now) / this.windowMs);
+  }
+}
+
+function hopelessError(request: InferenceRequest, allowedMs: number, expectedMs: number): TritonError {
+  const retryAfterMs = Math.max(1, Math.ceil(expectedMs - allowedMs));
+  return errorWithoutStack(
+    "UNAVAILABLE",
+    `${request.logPrefix}Request for model '${request.modelName}' was refused: expected an answer within ` +
+      `${Math.max(0, Math.floor(allowedMs))} ms, got an estimate of ${Math.ceil(expectedMs)} ms`,
+    { reason: "DEADLINE_TOO_CLOSE", retryAfterMs },
+  );
+}

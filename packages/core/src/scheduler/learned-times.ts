@@ -1,0 +1,325 @@
+import type { Payload } from "../batch/payload.js";
+import type { InstanceGroup } from "../instance/instance-group.js";
+import type { ModelInstance } from "../instance/model-instance.js";
+
+/** Number of observed batches before durations are predicted. */
+export const ENOUGH_OBSERVATIONS = 5;
+/** Weight of the curve beside the observations of one size. */
+const CURVE_WEIGHT = 2;
+/** Smallest step with which the duration of one size is learnt: about the last 20 batches of the size count. */
+const SIZE_STEP = 0.05;
+/** A batch is planned to last this many usual deviations longer than expected. */
+const SAFETY = 1.5;
+/** A batch that exceeds its expected time counts as nearly done: this share of its time is left. */
+const OVERRUN_LEFT = 0.02;
+
+interface Running {
+  readonly times: InstanceTimes;
+  readonly rows: number;
+  readonly startedAt: number;
+}
+
+/**
+ * Learns how long batches take, for each instance and each batch size, and forecasts when the instances are idle.
+ *
+ * ```
+ * started, ended --> InstanceTimes: curve of all sizes, corrected by what single sizes took
+ *                        |
+ *                        +--> expectedMs, plannedMs (with the usual deviation), largestWithin
+ * ```
+ *
+ * An instance that is new is predicted by the others of its kind.
+ */
+export class LearnedTimes {
+  readonly #instances: InstanceGroup;
+  readonly #maxRows: number;
+  readonly #times = new WeakMap<ModelInstance, InstanceTimes>();
+  readonly #byKind = new Map<string, InstanceTimes>();
+  readonly #running = new Map<Payload, Running>();
+  /** When a batch last ended, in milliseconds on the model's clock. */
+  lastEnd = Number.NEGATIVE_INFINITY;
+
+  constructor(instances: InstanceGroup, maxRows: number) {
+    this.#instances = instances;
+    this.#maxRows = maxRows;
+  }
+
+  started(instance: ModelInstance, payload: Payload, now: number): void {
+    this.#running.set(payload, { times: this.#ownOf(instance), rows: payload.batchSize, startedAt: now });
+  }
+
+  ended(instance: ModelInstance, payload: Payload, now: number): void {
+    const running = this.#running.get(payload);
+    if (running === undefined) return;
+    this.#running.delete(payload);
+    this.lastEnd = now;
+    const { times, rows, startedAt } = running;
+    times.learn(rows, now - startedAt);
+    if (times.known) this.#byKind.set(instance.placement.kind, times);
+  }
+
+  /** Times of the instance that takes the next batch; undefined while too little is known. */
+  get next(): InstanceTimes | undefined {
+    let idlest: ModelInstance | undefined;
+    for (const instance of this.#instances.serving) {
+      if (instance.healthy && (idlest === undefined || instance.room > idlest.room)) idlest = instance;
+    }
+    return idlest && this.#timesOf(idlest);
+  }
+
+  /** Milliseconds until each healthy instance is idle, ascending. */
+  idleInMs(now: number): readonly number[] {
+    const all: number[] = [];
+    for (const instance of this.#instances.serving)
+      if (instance.healthy) all.push(this.#idleIn(instance, now));
+    return all.sort((a, b) => a - b);
+  }
+
+  #idleIn(instance: ModelInstance, now: number): number {
+    if (instance.room > 0) return 0;
+    let soonest = Number.POSITIVE_INFINITY;
+    for (const payload of instance.atWork) {
+      const running = this.#running.get(payload);
+      const times = running && this.#timesOf(instance);
+      if (running === undefined || times === undefined) continue;
+      const elapsed = now - running.startedAt;
+      soonest = Math.min(soonest, Math.max(times.expectedMs(running.rows) - elapsed, OVERRUN_LEFT * elapsed));
+    }
+    return soonest === Number.POSITIVE_INFINITY ? 0 : soonest;
+  }
+
+  #ownOf(instance: ModelInstance): InstanceTimes {
+    let times = this.#times.get(instance);
+    if (times === undefined) {
+      times = new InstanceTimes(this.#maxRows);
+      this.#times.set(instance, times);
+    }
+    return times;
+  }
+
+  #timesOf(instance: ModelInstance): InstanceTimes | undefined {
+    const own = this.#times.get(instance);
+    return own?.known === true ? own : this.#byKind.get(instance.placement.kind);
+  }
+}
+
+/** What is known about the batches of one instance. Tables are by number of rows, and made when they are needed. */
+export class InstanceTimes {
+  readonly #maxRows: number;
+  #fit: DurationFit | undefined;
+  /** Sum of the weights of the observations of a size. */
+  readonly #seen: Float64Array;
+  /** Duration of a size as a share of the duration on the curve. */
+  readonly #ratio: Float64Array;
+  readonly #expected: Float64Array;
+  #spread = 0;
+  /** Largest batch that has run. */
+  #largest = 0;
+  #stale = true;
+  #best = 1;
+
+  constructor(maxRows: number) {
+    this.#maxRows = maxRows;
+    this.#seen = new Float64Array(maxRows + 1);
+    this.#ratio = new Float64Array(maxRows + 1).fill(1);
+    this.#expected = new Float64Array(maxRows + 1);
+  }
+
+  get known(): boolean {
+    return this.#fit !== undefined && this.#fit.observations >= ENOUGH_OBSERVATIONS;
+  }
+
+  /** Typical relative deviation of a batch from its expected duration: 0.1 for one tenth. */
+  get spread(): number {
+    return this.#spread;
+  }
+
+  learn(rows: number, takenMs: number): void {
+    const size = Math.min(rows, this.#maxRows);
+    let observedMs = takenMs;
+    if (this.known) {
+      const expected = this.expectedMs(rows);
+      const surprise = takenMs / expected - 1;
+      observedMs = Math.min(takenMs, expected * (1 + Math.max(LEAST_SURPRISE, 4 * this.#spread)));
+      this.#spread += SPREAD_STEP * (Math.min(1, Math.abs(surprise)) - this.#spread);
+    }
+    const fit = learnDuration(this.#fit, rows, takenMs);
+    this.#fit = fit;
+    this.#largest = Math.max(this.#largest, size);
+    const ratio = observedMs / Math.max(expectedMs(fit, rows), SHORTEST_MS);
+    const seen = ++this.#seen[size]!;
+    this.#ratio[size]! += Math.max(SIZE_STEP, 1 / (seen + CURVE_WEIGHT)) * (ratio - this.#ratio[size]!);
+    this.#stale = true;
+  }
+
+  /** Expected duration. More rows never take less time. */
+  expectedMs(rows: number): number {
+    if (this.#stale) this.#refresh();
+    const known = this.#expected[Math.min(rows, this.#maxRows)]!;
+    return rows <= this.#maxRows ? known : (known * rows) / this.#maxRows;
+  }
+
+  /** Duration that is exceeded seldom. */
+  plannedMs(rows: number): number {
+    return (1 + SAFETY * this.#spread) * this.expectedMs(rows);
+  }
+
+  /** The largest number of rows that take no longer than `leftMs`, as far as can be planned; at least 1. */
+  largestWithin(leftMs: number): number {
+    if (this.#stale) this.#refresh();
+    const limit = leftMs / (1 + SAFETY * this.#spread);
+    let least = 1;
+    let most = this.#maxRows;
+    while (least < most) {
+      const middle = (least + most + 1) >> 1;
+      if (this.#expected[middle]! <= limit) least = middle;
+      else most = middle - 1;
+    }
+    return least;
+  }
+
+  /** Rows for each millisecond in batches of this size. */
+  rowsPerMs(rows: number): number {
+    return rows / this.expectedMs(rows);
+  }
+
+  /** The batch size with the most rows for each millisecond. */
+  get best(): number {
+    if (this.#stale) this.#refresh();
+    return this.#best;
+  }
+
+  /**
+   * The most rows for each millisecond that batches of any size reach. Infinite while only much smaller batches than the
+   * best ones have run: then the curve is a guess.
+   */
+  get topRowsPerMs(): number {
+    const { best } = this;
+    return 2 * this.#largest >= best ? this.rowsPerMs(best) : Number.POSITIVE_INFINITY;
+  }
+
+  /**
+   * Fills the table: the curve, times a ratio. The ratio of a size that has not run lies between those of the next
+   * smaller and the next larger size that have.
+   */
+  #refresh(): void {
+    this.#stale = false;
+    const fit = this.#fit!;
+    const seen = this.#seen;
+    let below = 0;
+    let above = 0;
+    let longest = SHORTEST_MS;
+    this.#best = 1;
+    for (let size = 1; size <= this.#maxRows; size++) {
+      if (above < size) for (above = size; above <= this.#maxRows && seen[above] === 0; ) above++;
+      if (seen[size]! > 0) below = size;
+      longest = Math.max(longest, expectedMs(fit, size) * this.#ratioBetween(size, below, above));
+      this.#expected[size] = longest;
+      if (size / longest > this.#best / this.#expected[this.#best]!) this.#best = size;
+    }
+  }
+
+  #ratioBetween(size: number, below: number, above: number): number {
+    const ratio = this.#ratio;
+    if (below === size) return ratio[size]!;
+    if (above > this.#maxRows) return below === 0 ? 1 : ratio[below]!;
+    if (below === 0) return ratio[above]!;
+    const share = (size - below) / (above - below);
+    return (1 - share) * ratio[below]! + share * ratio[above]!;
+  }
+}
+
+/** Weight that older observations keep when a new one is added: about the last 50 batches count. */
+const KEPT_DURATIONS = 0.98;
+/** Number of observations after which the first ones, which are often slow, are ignored. */
+const COLD_OBSERVATIONS = 20;
+/** An outlier counts as at most this share above the expected duration, unless deviations are usual. */
+const LEAST_SURPRISE = 0.5;
+/** Step size with which the typical deviation is learnt. */
+const SPREAD_STEP = 0.05;
+/** Variance of batch sizes, relative to their mean, that is needed to trust a new slope. */
+const SLOPE_PRIOR = 0.01;
+
+/**
+ * Shortest duration that a batch counts with. Deviations are relative, and the very first batches may take no time at
+ * all.
+ */
+const SHORTEST_MS = 0.001;
+
+/** Duration of a batch: `fixedMs + perRowMs * rows`. */
+export interface DurationCurve {
+  /** Milliseconds that any batch takes, however small it is. */
+  readonly fixedMs: number;
+  /** Milliseconds that each row adds. */
+  readonly perRowMs: number;
+  /** Typical relative deviation of a batch from the curve: 0.1 for one tenth. */
+  readonly spread: number;
+}
+
+export interface DurationFit extends DurationCurve {
+  readonly observations: number;
+  readonly weight: number;
+  readonly meanRows: number;
+  readonly meanMs: number;
+  readonly rowsVariance: number;
+  readonly covariance: number;
+}
+
+export function expectedMs(curve: DurationCurve, rows: number): number {
+  return curve.fixedMs + curve.perRowMs * rows;
+}
+
+/**
+ * Updates the fit with another batch: least squares with forgetting, robust against outliers.
+ *
+ * - An outlier is cut to the value that the usual deviation makes plausible. A lasting change soon becomes plausible.
+ * - While all batches have one size, only the scale is learnt. The ratio of fixed to per-row time stays the same.
+ * - The first batches are often slow. Much faster batches after them outweigh them.
+ * - Neither part of the curve becomes negative.
+ */
+export function learnDuration(fit: DurationFit | undefined, rows: number, takenMs: number): DurationFit {
+  const durationMs = Math.max(takenMs, SHORTEST_MS);
+  if (fit === undefined) return firstFit(rows, durationMs);
+  const expected = Math.max(expectedMs(fit, rows), SHORTEST_MS);
+  const surprise = durationMs / expected - 1;
+  const observed = Math.min(durationMs, expected * (1 + Math.max(LEAST_SURPRISE, 4 * fit.spread)));
+  const weight = fit.weight * KEPT_DURATIONS + 1;
+  const wasCold = fit.observations < COLD_OBSERVATIONS && surprise < -LEAST_SURPRISE;
+  const step = wasCold ? Math.max(0.5, 1 / weight) : 1 / weight;
+  const rowsOff = rows - fit.meanRows;
+  const msOff = observed - fit.meanMs;
+  const meanRows = fit.meanRows + step * rowsOff;
+  const meanMs = fit.meanMs + step * msOff;
+  const rowsVariance = (1 - step) * (fit.rowsVariance + step * rowsOff * rowsOff);
+  const covariance = (1 - step) * (fit.covariance + step * rowsOff * msOff);
+  const prior = SLOPE_PRIOR * meanRows * meanRows;
+  const priorSlope = (fit.perRowMs * meanMs) / Math.max(expectedMs(fit, meanRows), SHORTEST_MS);
+  const slope = (covariance + prior * priorSlope) / (rowsVariance + prior);
+  const perRowMs = Math.min(Math.max(0, slope), meanMs / meanRows);
+  return {
+    fixedMs: meanMs - perRowMs * meanRows,
+    perRowMs,
+    spread: fit.spread + SPREAD_STEP * (Math.min(1, Math.abs(surprise)) - fit.spread),
+    observations: fit.observations + 1,
+    weight,
+    meanRows,
+    meanMs,
+    rowsVariance,
+    covariance,
+  };
+}
+
+/** First fit. A single batch says nothing about the slope, so half of its time counts as fixed. */
+function firstFit(rows: number, durationMs: number): DurationFit {
+  return {
+    fixedMs: durationMs / 2,
+    perRowMs: durationMs / 2 / rows,
+    spread: 0,
+    observations: 1,
+    weight: 1,
+    meanRows: rows,
+    meanMs: durationMs,
+    rowsVariance: 0,
+    covariance: 0,
+  };
+}

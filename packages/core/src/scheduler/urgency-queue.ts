@@ -1,0 +1,298 @@
+import { type ModelDynamicBatching, queueFullError, timeoutError } from "@tritonjs/protocol";
+import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
+import type { DeadlineQueue } from "../system/clock.js";
+import { LinkedList } from "../system/collections.js";
+import type { FairShares } from "./fair-shares.js";
+import {
+  type BatcherQueue,
+  freePlacesOf,
+  isBounded,
+  type LevelStatus,
+  levelOf,
+  placesLeft,
+  policyOf,
+} from "./priority-queue.js";
+
+/**
+ * Queue of a batcher with deadlines. Requests with a deadline are in the order of their deadlines, in one array. Those
+ * without one, and those that outlived a timeout under the action DELAY, are in the order of arrival.
+ *
+ * ```
+ * dated:   due 12.0 | due 12.5 | due 80.1 | ...     patient: first come | ...
+ * ```
+ *
+ * Where callers share the model, all requests are in the array, in the order of their shares.
+ */
+export class UrgencyQueue implements BatcherQueue, RequestHolder {
+  /** Always false: a request that is handed over could not be overtaken any more. */
+  readonly allowsPrefetch = false;
+  rows = 0;
+  readonly #batching: ModelDynamicBatching;
+  readonly #deadlines: DeadlineQueue;
+  readonly #onExpired: () => void;
+  readonly #now: () => number;
+  #expired = 0;
+  readonly #bounded: boolean;
+  readonly #defaultLimitMs: number;
+  readonly #shares: FairShares | undefined;
+  #ticket = 0;
+  /** Sorted by `order`, then by arrival, from `#first` on. */
+  #dated: (InferenceRequest | undefined)[] = [];
+  #first = 0;
+  readonly patient = new LinkedList<InferenceRequest>();
+  /** Number of requests by level, where levels have limits. */
+  readonly #sizes = new Map<number, number>();
+
+  /**
+   * @param defaultLimitMs limit of requests that bring none and whose level has none; 0 for none
+   * @param onExpired called after a timeout has changed the queue
+   * @param shares set where callers share the model
+   */
+  constructor(
+    batching: ModelDynamicBatching,
+    deadlines: DeadlineQueue,
+    defaultLimitMs: number,
+    now: () => number,
+    onExpired: () => void,
+    shares?: FairShares,
+  ) {
+    this.#now = now;
+    this.#shares = shares;
+    this.#batching = batching;
+    this.#deadlines = deadlines;
+    this.#onExpired = onExpired;
+    this.#bounded = isBounded(batching);
+    this.#defaultLimitMs = defaultLimitMs;
+  }
+
+  /** True if the order is that of shares, not of deadlines. */
+  get isFair(): boolean {
+    return this.#shares !== undefined;
+  }
+
+  get size(): number {
+    return this.datedCount + this.patient.size;
+  }
+
+  get datedCount(): number {
+    return this.#dated.length - this.#first;
+  }
+
+  /** The request with a deadline at a position in the order of deadlines. */
+  dated(position: number): InferenceRequest {
+    return this.#dated[this.#first + position]!;
+  }
+
+  get head(): InferenceRequest | undefined {
+    return this.datedCount > 0 ? this.dated(0) : this.patient.head;
+  }
+
+  after(request: InferenceRequest): InferenceRequest | undefined {
+    if (this.#isPatient(request)) return request.next;
+    const next = this.#indexOf(request) + 1;
+    return next < this.#dated.length ? this.#dated[next] : this.patient.head;
+  }
+
+  get headPriority(): number {
+    const { head } = this;
+    return head === undefined ? 0 : levelOf(this.#batching, head.priority);
+  }
+
+  get levels(): LevelStatus[] {
+    const found = new Map<number, LevelStatus>();
+    const count = (request: InferenceRequest): void => {
+      const priorityLevel = levelOf(this.#batching, request.priority);
+      const known = found.get(priorityLevel);
+      found.set(priorityLevel, {
+        priorityLevel,
+        queued: (known?.queued ?? 0) + 1,
+        delayed: 0,
+        rows: (known?.rows ?? 0) + request.rows,
+        oldestQueueStart: Math.min(known?.oldestQueueStart ?? Number.POSITIVE_INFINITY, request.queueStart),
+      });
+    };
+    for (let i = 0; i < this.datedCount; i++) count(this.dated(i));
+    for (const request of this.patient.all()) count(request);
+    return [...found.values()].sort((a, b) => a.priorityLevel - b.priorityLevel);
+  }
+
+  freePlaces(priority?: number): number {
+    // A full queue has room for a caller that has had less than its share.
+    if (!this.#bounded || this.isFair) return Number.POSITIVE_INFINITY;
+    return freePlacesOf(this.#batching, (level) => this.#sizes.get(level) ?? 0, priority);
+  }
+
+  /** Number of requests that run before one that is not in the queue yet. */
+  countAhead({ order }: InferenceRequest): number {
+    return this.#lowerBound(order, Number.POSITIVE_INFINITY) - this.#first;
+  }
+
+  /** Number of requests in a queue by deadline whose answers are due by a time, in milliseconds on the model's clock. */
+  countDueBefore(at: number): number {
+    return this.#lowerBound(at, Number.POSITIVE_INFINITY) - this.#first;
+  }
+
+  /** Refuses the request that would run last: the newcomer, or one of its level in the queue. */
+  #makeRoom(request: InferenceRequest, level: number): void {
+    if (this.isFair) {
+      for (let i = this.#dated.length - 1; i >= this.#first; i--) {
+        const last = this.#dated[i]!;
+        if (last.order <= request.order) break;
+        if (levelOf(this.#batching, last.priority) !== level) continue;
+        last.cancel(queueFullError(last.id));
+        return;
+      }
+    }
+    throw queueFullError(request.id);
+  }
+
+  #isPatient({ due }: InferenceRequest): boolean {
+    return due === Number.POSITIVE_INFINITY && this.#shares === undefined;
+  }
+
+  /** When the answer to a request is due: by its own deadline or timeout, else by its level, else by the model. */
+  #dueOf(request: InferenceRequest): number {
+    const { deadline, clientLimitMs, queueTimeoutMicroseconds: timeout, queueStart } = request;
+    let own = deadline ?? Number.POSITIVE_INFINITY;
+    if (timeout > 0) own = Math.min(own, queueStart + timeout / 1000);
+    if (clientLimitMs > 0) own = Math.min(own, queueStart + clientLimitMs);
+    if (own < Number.POSITIVE_INFINITY) return own;
+    const { defaultTimeoutMicroseconds } = policyOf(
+      this.#batching,
+      levelOf(this.#batching, request.priority),
+    );
+    if (defaultTimeoutMicroseconds > 0) return queueStart + defaultTimeoutMicroseconds / 1000;
+    return this.#defaultLimitMs > 0 ? queueStart + this.#defaultLimitMs : Number.POSITIVE_INFINITY;
+  }
+
+  /** Sets when a request is due, and its place in the order. */
+  place(request: InferenceRequest): void {
+    request.ticket = this.#ticket++;
+    request.due = this.#dueOf(request);
+    if (this.#shares === undefined) request.order = request.due;
+    else this.#shares.place(request);
+  }
+
+  /** Adds a request that has its place. */
+  push(request: InferenceRequest): void {
+    const level = levelOf(this.#batching, request.priority);
+    if (this.#bounded) {
+      if (placesLeft(policyOf(this.#batching, level), this.#sizes.get(level) ?? 0) === 0) {
+        this.#makeRoom(request, level);
+      }
+      this.#sizes.set(level, (this.#sizes.get(level) ?? 0) + 1);
+    }
+    this.rows += request.rows;
+    request.holder = this;
+    const { due } = request;
+    if (this.#isPatient(request)) {
+      this.patient.push(request);
+      return;
+    }
+    this.#shares?.joined(request);
+    this.#insert(request);
+    // The model ends a request with a deadline of its own.
+    if (request.deadline !== due && due < Number.POSITIVE_INFINITY)
+      request.queueDeadline = this.#deadlines.add(due, () => this.#expire(request));
+  }
+
+  take(request: InferenceRequest): void {
+    this.#shares?.ran(request);
+    this.#remove(request);
+  }
+
+  /** Number of requests that have left because their deadlines passed, since the last call. */
+  takeExpired(): number {
+    const count = this.#expired;
+    this.#expired = 0;
+    return count;
+  }
+
+  remove(request: InferenceRequest): void {
+    this.#shares?.left(request);
+    this.#remove(request);
+  }
+
+  #remove(request: InferenceRequest): void {
+    if (request.settled && this.#now() >= request.due) this.#expired++;
+    request.holder = undefined;
+    request.queueDeadline?.cancel();
+    request.queueDeadline = undefined;
+    this.rows -= request.rows;
+    if (this.#bounded) {
+      const level = levelOf(this.#batching, request.priority);
+      this.#sizes.set(level, this.#sizes.get(level)! - 1);
+    }
+    if (this.#isPatient(request)) this.patient.remove(request);
+    else this.#drop(request);
+  }
+
+  /** True for a request that runs after all others when its time is over: its level has the timeout action DELAY. */
+  delays(request: InferenceRequest): boolean {
+    const { timeoutAction } = policyOf(this.#batching, levelOf(this.#batching, request.priority));
+    return timeoutAction === "DELAY" && request.deadline !== request.due;
+  }
+
+  /** Gives up on the deadline of a request. */
+  delay(request: InferenceRequest): void {
+    request.queueDeadline?.cancel();
+    request.queueDeadline = undefined;
+    if (this.#shares === undefined) {
+      this.#drop(request);
+      this.patient.push(request);
+    }
+    request.due = Number.POSITIVE_INFINITY;
+  }
+
+  #expire(request: InferenceRequest): void {
+    request.queueDeadline = undefined;
+    if (this.delays(request)) this.delay(request);
+    else request.cancel(timeoutError());
+    this.#onExpired();
+  }
+
+  #insert(request: InferenceRequest): void {
+    const dated = this.#dated;
+    // Most often it is due last among those that wait.
+    let at = dated.length;
+    if (at > this.#first && dated[at - 1]!.order > request.order) {
+      at = this.#lowerBound(request.order, request.ticket);
+    }
+    if (at === dated.length) dated.push(request);
+    else dated.splice(at, 0, request);
+  }
+
+  #drop(request: InferenceRequest): void {
+    const at = this.#indexOf(request);
+    if (at > this.#first) {
+      this.#dated.splice(at, 1);
+      return;
+    }
+    this.#dated[this.#first++] = undefined;
+    if (this.#first < this.#dated.length && this.#first < COMPACT_AT) return;
+    this.#dated = this.#dated.slice(this.#first);
+    this.#first = 0;
+  }
+
+  #indexOf(request: InferenceRequest): number {
+    if (this.#dated[this.#first] === request) return this.#first;
+    return this.#lowerBound(request.order, request.ticket);
+  }
+
+  /** Index of the first request that is not before this place in the order. */
+  #lowerBound(order: number, ticket: number): number {
+    const dated = this.#dated;
+    let low = this.#first;
+    let high = dated.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const one = dated[middle]!;
+      if (one.order < order || (one.order === order && one.ticket < ticket)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+/** Number of places at the front of the array that may be empty. */
+const COMPACT_AT = 256;

@@ -1,0 +1,67 @@
+import { errorFor, type ModelConfig } from "@tritonjs/protocol";
+import { deadlineSetting, shareSetting } from "../config/model-options.js";
+import type { InferenceRequest } from "../request/inference-request.js";
+
+/** Header with the milliseconds that a client waits for the answer. */
+export const TIMEOUT_HEADER = "tritonjs-timeout-ms";
+/** gRPC's header of the same meaning, which HTTP clients may send too: `150m`, `2S`. */
+const GRPC_TIMEOUT_HEADER = "grpc-timeout";
+
+const MILLISECONDS: Readonly<Record<string, number>> = {
+  H: 3_600_000,
+  M: 60_000,
+  S: 1000,
+  m: 1,
+  u: 1e-3,
+  n: 1e-6,
+};
+
+/** Header with the name of the caller. */
+const CALLER_HEADER = "tritonjs-caller";
+/** Longest name that is kept, in characters. */
+const LONGEST_NAME = 128;
+
+/**
+ * Reads from the headers of a client how long it waits for the answer, for a model with deadlines, and who it is, for a
+ * model that callers share. Other models are not told: Triton ignores these headers.
+ *
+ * @param header returns the first value of a header
+ * @throws TritonError INVALID_ARG for a value that is not a time
+ */
+export function readCallerHeaders(
+  request: InferenceRequest,
+  config: Pick<ModelConfig, "parameters">,
+  header: (name: string) => string | undefined,
+): void {
+  const shares = shareSetting(config);
+  if (shares !== undefined) {
+    const name = header(shares.by === "caller" ? CALLER_HEADER : shares.by);
+    if (name !== undefined) request.caller = name.slice(0, LONGEST_NAME);
+  }
+  if (deadlineSetting(config) === undefined) return;
+  const own = header(TIMEOUT_HEADER);
+  const limits = [
+    ...(own === undefined ? [] : [millisecondsOf(own)]),
+    ...grpcLimit(header(GRPC_TIMEOUT_HEADER)),
+  ];
+  if (limits.length > 0) request.clientLimitMs = Math.min(...limits);
+}
+
+function millisecondsOf(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== "" && Number.isFinite(value) && value > 0) return value;
+  throw errorFor(
+    "INVALID_OPTION",
+    `header '${TIMEOUT_HEADER}': expected a number of milliseconds above 0, got '${text}'`,
+  );
+}
+
+function grpcLimit(text: string | undefined): number[] {
+  if (text === undefined) return [];
+  const [, digits, unit] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? [];
+  if (digits !== undefined) return [Number(digits) * MILLISECONDS[unit!]!];
+  throw errorFor(
+    "INVALID_OPTION",
+    `header '${GRPC_TIMEOUT_HEADER}': expected up to 8 digits and a unit of H, M, S, m, u or n, got '${text}'`,
+  );
+}

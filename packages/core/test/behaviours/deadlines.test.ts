@@ -1,0 +1,312 @@
+import { batch, type InferOptions, type ModelOptions, Triton, TritonError } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
+import { afterEach, describe, expect, it } from "vitest";
+import { type EchoHandle, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
+import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";
+import { SeededRandom } from "../../../../test/support/seeded-random.js";
+
+const benches: Bench[] = [];
+
+/** A model whose batches take `fixedMs + perRowMs` a row. */
+class Bench {
+  readonly clock = new VirtualClock();
+  readonly triton = new Triton({ clock: this.clock, allowCpuMetrics: false });
+  readonly batches: number[][] = [];
+  handle!: EchoHandle;
+
+  constructor(
+    public fixedMs = 10,
+    readonly perRowMs = 1,
+  ) {
+    benches.push(this);
+  }
+
+  async bind(config: ModelOptions = {}): Promise<this> {
+    this.handle = this.triton.bind({
+      modelName: "echo",
+      inputs: echoInputs,
+      outputs: echoOutputs,
+      inferFunc: batch<typeof echoInputs, typeof echoOutputs>(async ({ x }) => {
+        this.batches.push([...x.data]);
+        const ms = this.fixedMs + this.perRowMs * x.shape[0]!;
+        await new Promise<void>((done) => this.clock.setTimer(ms, done));
+        return { y: x };
+      }),
+      config: { maxBatchSize: 16, batcher: { deadlines: true }, ...config },
+    });
+    await this.handle.ready();
+    return this;
+  }
+
+  /** Teaches the batcher how long batches take. */
+  async teach(): Promise<this> {
+    const { maxBatchSize } = this.handle.config();
+    for (const most of [1, 8, 2, 12, 4, 16, 3, 10]) {
+      const rows = Math.min(most, maxBatchSize);
+      const sent = this.handle.inferBatch({ x: Array.from({ length: rows }, (_, i) => [i]) });
+      await this.clock.advance(this.fixedMs + 20 * this.perRowMs);
+      await sent;
+    }
+    this.batches.length = 0;
+    return this;
+  }
+
+  send(value: number, options: InferOptions = {}): Promise<string> {
+    return outcomeOf(echo(this.handle, value, options));
+  }
+}
+
+afterEach(async () => {
+  for (const bench of benches.splice(0)) {
+    const closed = bench.triton.close();
+    await bench.clock.advance(60_000);
+    await closed;
+  }
+});
+
+describe("deadlines", () => {
+  it("run the request with the earliest deadline first", async () => {
+    const bench = await (await new Bench(60, 0).bind({ maxBatchSize: 1 })).teach();
+    const sent = [
+      ...[1, 2, 3, 4].map((value) => bench.send(value, { timeoutMs: 5000 })),
+      bench.send(5, { timeoutMs: 150 }),
+    ];
+    await bench.clock.settle();
+    await bench.clock.advance(400);
+    expect(await Promise.all(sent)).toEqual(["done", "done", "done", "done", "done"]);
+    expect(bench.batches.flat()).toEqual([5, 1, 2, 3, 4]);
+  });
+
+  it("size a batch by its tightest member", async () => {
+    const bench = await (await new Bench().bind()).teach();
+    const blocker = bench.send(0);
+    await bench.clock.advance(1);
+    const loose = Array.from({ length: 15 }, (_, i) => bench.send(100 + i, { timeoutMs: 1000 }));
+    const tight = bench.send(1, { timeoutMs: 28 });
+    await bench.clock.advance(200);
+    expect(await Promise.all([blocker, tight, ...loose])).toEqual(Array(17).fill("done"));
+    const [, second] = bench.batches;
+    expect(second![0]).toBe(1);
+    expect(second!.length).toBeLessThanOrEqual(8);
+  });
+
+  it("refuse a request that cannot be in time before it costs anything, and say when to come again", async () => {
+    const bench = await (await new Bench().bind()).teach();
+    const running = bench.send(1);
+    await bench.clock.advance(1);
+    const error = await echo(bench.handle, 2, { timeoutMs: 15 }).catch((thrown) => thrown);
+    expect(TritonError.is(error) && [error.code, error.reason]).toEqual([
+      "UNAVAILABLE",
+      "DEADLINE_TOO_CLOSE",
+    ]);
+    expect(error.message).toMatch(
+      /^\[request id: <id_unknown>\] Request for model 'echo' was refused: expected an answer within 15 ms, got an estimate of 2\d ms$/,
+    );
+    expect(error.retryAfterMs).toBeGreaterThan(0);
+    await bench.clock.advance(50);
+    expect(await running).toBe("done");
+    expect(bench.batches).toEqual([[1]]);
+  });
+
+  it("are counted by level and outcome", async () => {
+    const bench = await new Bench(20, 0).bind({ maxBatchSize: 1 });
+    await bench.teach();
+    const sent = [
+      bench.send(1, { timeoutMs: 100, priority: 2 }),
+      bench.send(2, { timeoutMs: 100, priority: 2 }),
+      bench.send(3, { timeoutMs: 15 }),
+    ];
+    await bench.clock.advance(200);
+    await Promise.all(sent);
+    const lines = (await bench.triton.service.metrics()).split("\n");
+    const count = (level: number, outcome: string) =>
+      `tritonjs_deadline_total{model="echo",version="1",level="${level}",outcome="${outcome}"}`;
+    expect(lines).toContain(`${count(2, "in_time")} 2`);
+    expect(lines).toContain(`${count(0, "hopeless")} 1`);
+    expect(lines).toContain(`${count(0, "late")} 0`);
+  });
+
+  it("refuse nothing while the model is cold", async () => {
+    const bench = await new Bench(40, 0).bind({ maxBatchSize: 1 });
+    const first = bench.send(1, { timeoutMs: 30 });
+    const second = bench.send(2, { timeoutMs: 100 });
+    await bench.clock.advance(200);
+    expect(await first).toBe("UNAVAILABLE Request timeout expired");
+    expect(await second).toBe("done");
+  });
+
+  it("try again after a while when a model seemed too slow", async () => {
+    const bench = await (await new Bench(100, 0).bind({ maxBatchSize: 1 })).teach();
+    bench.fixedMs = 5;
+    expect(await bench.send(1, { timeoutMs: 50 })).toContain("was refused");
+    await bench.clock.advance(2000);
+    for (let i = 0; i < 20; i++) {
+      const sent = bench.send(i, { timeoutMs: 50 });
+      await bench.clock.advance(1100);
+      expect(await sent).toBe("done");
+    }
+    const sent = [bench.send(1, { timeoutMs: 50 }), bench.send(2, { timeoutMs: 50 })];
+    await bench.clock.advance(100);
+    expect(await Promise.all(sent)).toEqual(["done", "done"]);
+  });
+
+  it("come from the timeout of a request, its priority level or the model", async () => {
+    const bench = await new Bench(10, 0).bind({
+      maxBatchSize: 1,
+      batcher: {
+        deadlines: { defaultMs: 400 },
+        priorityLevels: 2,
+        defaultPriorityLevel: 2,
+        priorityQueuePolicy: { 1: { defaultTimeoutMicroseconds: 200_000 } },
+      },
+    });
+    await bench.teach();
+    const sent = [
+      bench.send(4),
+      bench.send(3, { timeoutMs: 300 }),
+      bench.send(2, { priority: 1 }),
+      bench.send(1, { queueTimeoutMicroseconds: 100_000 }),
+    ];
+    await bench.clock.advance(100);
+    expect(await Promise.all(sent)).toEqual(["done", "done", "done", "done"]);
+    expect(bench.batches.flat()).toEqual([1, 2, 3, 4]);
+  });
+
+  it("let requests without a deadline run when there is room, and a share of each batch once they waited long", async () => {
+    const bench = await (await new Bench(20, 0).bind({ maxBatchSize: 4 })).teach();
+    const patient = Array.from({ length: 3 }, (_, i) => bench.send(i));
+    const steady: Promise<string>[] = [];
+    for (let i = 0; i < 90; i++) {
+      for (let k = 0; k < 4; k++) steady.push(bench.send(100, { timeoutMs: 60 }));
+      await bench.clock.advance(20);
+    }
+    const outcomes = await Promise.all(patient);
+    expect(outcomes).toEqual(["done", "done", "done"]);
+    await bench.clock.advance(200);
+    await Promise.all(steady);
+  });
+
+  it("let a request whose level delays instead of rejecting run after all others", async () => {
+    const bench = await new Bench(20, 0).bind({
+      maxBatchSize: 1,
+      batcher: {
+        deadlines: true,
+        priorityLevels: 1,
+        defaultPriorityLevel: 1,
+        priorityQueuePolicy: { 1: { defaultTimeoutMicroseconds: 30_000, timeoutAction: "DELAY" } },
+      },
+    });
+    await bench.teach();
+    const sent = [1, 2, 3, 4].map((value) => bench.send(value));
+    await bench.clock.advance(200);
+    expect(await Promise.all(sent)).toEqual(["done", "done", "done", "done"]);
+  });
+
+  it("keep answers in the order in which requests ran, where that is asked for", async () => {
+    const bench = await new Bench(10, 0).bind({
+      maxBatchSize: 2,
+      batcher: { deadlines: true, preserveOrdering: true },
+    });
+    await bench.teach();
+    const answers: number[] = [];
+    for (const value of [1, 2, 3, 4, 5]) {
+      void echo(bench.handle, value, { timeoutMs: 1000 - 100 * value }).then((y) => answers.push(y));
+    }
+    await bench.clock.advance(100);
+    expect(answers).toEqual(bench.batches.flat());
+    expect(answers).toEqual([5, 4, 3, 2, 1]);
+  });
+
+  it("hold for models that run each request alone", async () => {
+    const bench = await new Bench(60, 0).bind({
+      maxBatchSize: 4,
+      batcher: false,
+      parameters: { deadlines: "true" },
+    });
+    await bench.teach();
+    const sent = [1, 2, 3].map((value) => bench.send(value, { timeoutMs: 5000 }));
+    sent.push(bench.send(4, { timeoutMs: 100 }));
+    await bench.clock.advance(500);
+    expect(await Promise.all(sent)).toEqual(["done", "done", "done", "done"]);
+    expect(bench.batches).toEqual([[4], [1], [2], [3]]);
+  });
+
+  it("limit the queue of a level as before", async () => {
+    const bench = await new Bench(20, 0).bind({
+      maxBatchSize: 1,
+      batcher: { deadlines: true, defaultQueuePolicy: { maxQueueSize: 2 } },
+    });
+    const sent = [1, 2, 3, 4].map((value) => bench.send(value, { timeoutMs: 1000 }));
+    await bench.clock.advance(200);
+    const outcomes = await Promise.all(sent);
+    expect(outcomes.filter((outcome) => outcome.includes("Exceeds maximum queue size"))).toHaveLength(2);
+  });
+
+  it("are part of the configuration, and exclude settings that contradict them", async () => {
+    const bench = await new Bench().bind({ batcher: { deadlines: { defaultMs: 50 } } });
+    expect(bench.handle.config().parameters).toEqual({
+      deadlines: { stringValue: "true" },
+      deadline_default_ms: { stringValue: "50" },
+    });
+    const bind = (config: ModelOptions) =>
+      thrownBy(() =>
+        bench.triton.bind({
+          modelName: "other",
+          inputs: echoInputs,
+          outputs: echoOutputs,
+          inferFunc: batch<typeof echoInputs, typeof echoOutputs>(({ x }) => ({ y: x })),
+          config,
+        }),
+      );
+    expect(bind({ batcher: { deadlines: true, targetLatencyMs: 5 } })).toContain(
+      "model 'other' has deadlines and a target latency: leave one of them out",
+    );
+    expect(bind({ batcher: { deadlines: { defaultMs: -1 } } })).toContain(
+      "default deadline of model 'other': expected a number of milliseconds above 0, got -1",
+    );
+    expect(bind({ parameters: { deadlines: "perhaps" } })).toContain(
+      "parameter 'deadlines' of model 'other': expected true or false, got 'perhaps'",
+    );
+    expect(bind({ batcher: { deadlines: true, batchBy: () => 1 } })).toContain(
+      "config.batcher.batchBy and config.batcher.deadlines are both given: leave one of them out",
+    );
+  });
+});
+
+describe("under random loads, deadlines", () => {
+  it.each([1, 2, 3, 4, 5, 6])(
+    "end each request once, and none after it was refused (seed %i)",
+    async (seed) => {
+      const random = new SeededRandom(seed);
+      const bench = await new Bench(random.below(20), 0.2 + random.next()).bind({
+        maxBatchSize: 1 + random.below(16),
+        batcher: { deadlines: true, ...(random.chance(0.5) && { maxQueueDelayMicroseconds: 5000 }) },
+      });
+      const outcomes: string[] = [];
+      let sent = 0;
+      for (let i = 0; i < 300; i++) {
+        const controller = new AbortController();
+        const limits = [undefined, 5, 20, 60, 300];
+        const timeoutMs = limits[random.below(limits.length)];
+        const options = { signal: controller.signal, ...(timeoutMs !== undefined && { timeoutMs }) };
+        sent++;
+        const value = i;
+        const startedAt = bench.clock.now();
+        void echo(bench.handle, value, options).then(
+          (y) => {
+            outcomes.push("answer");
+            expect(y).toBe(value);
+            if (timeoutMs !== undefined) expect(bench.clock.now() - startedAt).toBeLessThanOrEqual(timeoutMs);
+          },
+          (error) => outcomes.push(error.code),
+        );
+        if (random.chance(0.1)) controller.abort();
+        if (random.chance(0.5)) await bench.clock.advance(random.below(12));
+      }
+      await bench.clock.advance(60_000);
+      expect(outcomes).toHaveLength(sent);
+      expect(bench.handle.queue().queued).toBe(0);
+      expect(new Set(outcomes)).toEqual(new Set(["answer", "UNAVAILABLE", "CANCELLED"]));
+    },
+  );
+});

@@ -1,0 +1,110 @@
+import type { ModelConfig } from "@tritonjs/protocol";
+import { SimulationClock } from "../../packages/cli/src/simulate/simulate.js";
+import type { Tensors } from "../../packages/core/src/batch/batch-tensors.js";
+import { planInstances } from "../../packages/core/src/config/instance-groups.js";
+import type { BatcherOptions } from "../../packages/core/src/config/model-options.js";
+import { resolveConfig } from "../../packages/core/src/config/resolve-config.js";
+import type { Execution, ExecutionResult, Executor } from "../../packages/core/src/instance/backend.js";
+import { InstanceGroup } from "../../packages/core/src/instance/instance-group.js";
+import { ModelInstance } from "../../packages/core/src/instance/model-instance.js";
+import { ModelStatistics } from "../../packages/core/src/observe/statistics.js";
+import { InferenceRequest, type ResponseHandler } from "../../packages/core/src/request/inference-request.js";
+import { DynamicBatchScheduler } from "../../packages/core/src/scheduler/dynamic-batch-scheduler.js";
+import { DeadlineQueue } from "../../packages/core/src/system/clock.js";
+
+/** What a simulated model is bound with. */
+export interface SimulatedModelOptions {
+  readonly maxBatchSize: number;
+  readonly instances: number;
+  readonly batcher: BatcherOptions;
+  /** Milliseconds that a batch of this number of rows takes. */
+  readonly durationMs: (rows: number) => number;
+}
+
+const NO_TENSORS: Tensors = new Map();
+
+/** An instance that computes nothing and takes its time on the virtual clock. */
+class SimulatedExecutor implements Executor {
+  readonly details = {};
+  readonly mustFinish = false;
+  constructor(
+    private readonly durationMs: (rows: number) => number,
+    private readonly clock: SimulationClock,
+  ) {}
+  async start(): Promise<void> {}
+  async stop(): Promise<void> {}
+  execute({ requests }: Execution): Promise<readonly ExecutionResult[]> {
+    const results = requests.map(() => NO_TENSORS);
+    return new Promise((resolve) => {
+      this.clock.setTimer(this.durationMs(requests.length), () => resolve(results));
+    });
+  }
+}
+
+/** The library's own batcher and instances on a virtual clock, around a model that only takes its time. */
+export class SimulatedModel {
+  readonly clock = new SimulationClock();
+  readonly scheduler: DynamicBatchScheduler;
+  readonly #instances: InstanceGroup;
+
+  constructor(options: SimulatedModelOptions) {
+    const { clock } = this;
+    const config = configOf(options);
+    const owner = {
+      modelName: "m",
+      modelVersion: "1",
+      decoupled: false,
+      iterative: false,
+      clock,
+      statistics: new ModelStatistics(),
+      outputNames: [],
+      callModels: () => {
+        throw new Error("nobody calls other models");
+      },
+    };
+    this.#instances = new InstanceGroup(
+      planInstances(config).map(
+        (placement) => new ModelInstance(placement, new SimulatedExecutor(options.durationMs, clock), owner),
+      ),
+      clock,
+    );
+    const deadlines = new DeadlineQueue(clock);
+    const { shares } = options.batcher;
+    this.scheduler = new DynamicBatchScheduler(config, this.#instances, clock, deadlines, 0, { shares });
+    this.#instances.serve(this.scheduler);
+  }
+
+  async start(): Promise<void> {
+    await this.#instances.start();
+  }
+
+  /**
+   * Sends a request of one row that arrives now.
+   *
+   * @param content fields of the request
+   * @throws TritonError if the batcher refuses it
+   */
+  send(
+    content: Partial<Pick<InferenceRequest, "priority" | "deadline" | "caller">>,
+    onResponse: ResponseHandler,
+  ): void {
+    const request = new InferenceRequest("m", { inputs: NO_TENSORS, ...content }, onResponse);
+    request.batchSize = 1;
+    request.queueStart = this.clock.now();
+    this.scheduler.enqueue(request);
+  }
+}
+
+function configOf({ maxBatchSize, batcher, instances }: SimulatedModelOptions): ModelConfig {
+  return resolveConfig({
+    modelName: "m",
+    inputs: [],
+    outputs: [],
+    options: { maxBatchSize, batcher },
+    backend: "javascript",
+    platform: "",
+    batchingByDefault: true,
+    decoupledByDefault: false,
+    defaultInstanceCount: instances,
+  });
+}
