@@ -19,7 +19,8 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   http: { packedKilobytes: 137, unpackedKilobytes: 435, dependencies: 1 },
   grpc: { packedKilobytes: 46, unpackedKilobytes: 170, dependencies: 2 },
   client: { packedKilobytes: 52, unpackedKilobytes: 205, dependencies: 3 },
-  llm: { packedKilobytes: 105, unpackedKilobytes: 385, dependencies: 3 },
+  // A quarter of it reads what models write and want: forms of tool calls, chat templates, tokenizers of SentencePiece.
+  llm: { packedKilobytes: 147, unpackedKilobytes: 540, dependencies: 3 },
   // Most of it measures and tunes. Seven of the dependencies are our packages, which the command loads when it uses them.
   cli: { packedKilobytes: 242, unpackedKilobytes: 870, dependencies: 9 },
 };

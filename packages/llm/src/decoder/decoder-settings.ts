@@ -26,6 +26,16 @@ export interface DecoderLimits {
   readonly prefillTokens?: number | undefined;
   /** Keeps keys and values of prompts for later prompts that begin alike, while there is room. @default true */
   readonly prefixCache?: boolean | undefined;
+  /**
+   * Runs each text by itself and without the prefix cache, so that it never depends on the texts beside it. It is for
+   * graphs that quantise by the range of a whole run, and costs the speed of batches. @default false
+   */
+  readonly batchInvariant?: boolean | undefined;
+  /**
+   * What happens to a JSON schema with keywords that a grammar cannot hold, such as `multipleOf`: the request is refused
+   * with their names, or a warning has them and texts may break them. @default "refuse"
+   */
+  readonly unheldKeywords?: "refuse" | "warn" | undefined;
   /** Tokens of a prompt and its text together. @default `max_position_embeddings` of `config.json` */
   readonly contextLength?: number | undefined;
 }
@@ -67,11 +77,15 @@ export function checkDecoderOptions(options: TextGenerationOptions): void {
     if (value === undefined || (Number.isSafeInteger(value) && (value as number) > 0)) continue;
     problems.push(`${name}: expected an integer of at least 1, got ${String(value)}`);
   }
-  const { prefixCache } = options;
-  if (prefixCache !== undefined && typeof prefixCache !== "boolean") {
-    problems.push(`prefixCache: expected true or false, got ${String(prefixCache)}`);
+  for (const name of ["prefixCache", "batchInvariant"] as const) {
+    const value: unknown = options[name];
+    if (value === undefined || typeof value === "boolean") continue;
+    problems.push(`${name}: expected true or false, got ${String(value)}`);
   }
-  const { dtype, file } = options;
+  const { dtype, file, unheldKeywords } = options;
+  if (unheldKeywords !== undefined && unheldKeywords !== "refuse" && unheldKeywords !== "warn") {
+    problems.push(`unheldKeywords: expected refuse or warn, got ${String(unheldKeywords)}`);
+  }
   if (dtype !== undefined && !DECODER_DTYPES.includes(dtype)) {
     problems.push(`dtype: expected one of ${DECODER_DTYPES.join(", ")}, got ${String(dtype)}`);
   }

@@ -18,7 +18,7 @@ import {
   readDecoderConfig,
 } from "./decoder-settings.js";
 import { bytesPerToken, readDecoderGraph } from "./forward-pass.js";
-import { GenerationEngine, KvBudget, RunningText } from "./generation-engine.js";
+import { GenerationEngine, KvBudget, type PassPadding, RunningText } from "./generation-engine.js";
 import { readModelDirectory } from "./model-files.js";
 
 /** Entry of the workers of decoders. */
@@ -58,6 +58,8 @@ async function openDecoder(
     maxRunningRequests = DECODER_DEFAULTS.maxRunningRequests,
     prefillTokens = DECODER_DEFAULTS.prefillTokens,
     prefixCache = DECODER_DEFAULTS.prefixCache,
+    batchInvariant = false,
+    unheldKeywords = "refuse",
     kvCacheBytes,
     contextLength: givenLength,
     file,
@@ -74,7 +76,16 @@ async function openDecoder(
     throw error;
   });
   const session = await openSession(files.model, instance, { ...settings, onWarning: warn });
-  const graph = readDecoderGraph(session, files.model, config);
+  const operators = await operatorsOf(files.model, [FUSED_ATTENTION, ...DYNAMIC_QUANTIZATION]);
+  const isFused = operators.has(FUSED_ATTENTION);
+  const quantized = DYNAMIC_QUANTIZATION.find((name) => operators.has(name));
+  if (quantized !== undefined && !batchInvariant) {
+    warn(
+      `the graph ${files.model} quantises by the range of all texts of a run (${quantized}), so a text may differ with ` +
+        "the texts beside it: set batchInvariant to run each text by itself, or load a graph of another dtype",
+    );
+  }
+  const graph = readDecoderGraph(session, files.model, config, isFused);
   const contextLength = givenLength ?? config.contextLength;
   if (contextLength === undefined) {
     const text =
@@ -92,8 +103,9 @@ async function openDecoder(
       `tokens, got ${bytes}`;
     throw errorFor("INVALID_OPTION", text);
   }
-  const pads = graph.hasPositions && !(await hasFusedAttention(files.model));
-  const cachedTokens = prefixCache ? Math.floor(budget.tokens / 2) : 0;
+  const padding: PassPadding = isFused ? "prompts" : graph.hasPositions ? "all" : "none";
+  const pads = batchInvariant ? "none" : padding;
+  const cachedTokens = prefixCache && !batchInvariant ? Math.floor(budget.tokens / 2) : 0;
   const limits = { contextLength, maxRunning: maxRunningRequests, prefillTokens, cachedTokens, pads };
   const engine = new GenerationEngine(session, graph, budget, limits, report);
   const limit =
@@ -104,7 +116,7 @@ async function openDecoder(
   const width = session.outputs.find(({ name }) => name === "logits")!.shape.at(-1)!;
   const newStructured = () => {
     const vocabulary = readConstraintVocabulary(files.tokenizer, width > 0 ? width : undefined);
-    return new StructuredOutput(vocabulary, config.endTokens);
+    return new StructuredOutput(vocabulary, config.endTokens, unheldKeywords === "warn" ? warn : undefined);
   };
   const { modelName } = instance;
   return new Decoder(
@@ -121,18 +133,27 @@ async function openDecoder(
 }
 
 /**
- * True if a graph has ONNX Runtime's operator for attention with groups, which derives the place of each token from the
- * sum of the mask and so cannot take rows that are padded on the left.
+ * ONNX Runtime's operator for attention with groups, which derives the place of each token from the sum of the mask. So
+ * all rows begin in the first column, and only rows without a past may have padding behind them.
  */
-async function hasFusedAttention(file: string): Promise<boolean> {
-  const name = "GroupQueryAttention";
+const FUSED_ATTENTION = "GroupQueryAttention";
+
+/** Operators that quantise the values of a run by their range, which all texts of the run share. */
+const DYNAMIC_QUANTIZATION = ["DynamicQuantizeLinear", "DynamicQuantizeMatMul", "MatMulIntegerToFloat"];
+
+/** Those of the operators that a graph has. */
+async function operatorsOf(file: string, names: readonly string[]): Promise<ReadonlySet<string>> {
+  // The operator of a node is field 4, with the length of its name.
+  const marks = names.map((name) => ({ name, mark: `\x22${String.fromCharCode(name.length)}${name}` }));
+  const longest = Math.max(...marks.map(({ mark }) => mark.length));
+  const found = new Set<string>();
   let end = Buffer.alloc(0);
   for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
     const text = Buffer.concat([end, chunk]);
-    if (text.includes(name)) return true;
-    end = Buffer.from(text.subarray(Math.max(0, text.length - name.length + 1)));
+    for (const { name, mark } of marks) if (text.includes(mark)) found.add(name);
+    end = Buffer.from(text.subarray(Math.max(0, text.length - longest + 1)));
   }
-  return false;
+  return found;
 }
 
 /** A prompt of tokens has its text at the beginning of a single response, like a prompt of text. */

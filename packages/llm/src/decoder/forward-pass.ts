@@ -39,6 +39,15 @@ export interface PassResult {
  * ```
  *
  * So the columns of a text are adjacent before and after the run, and each new token sees at least itself.
+ *
+ * An operator that takes the length of each text from the sum of its mask wants all of them to begin in the first
+ * column. It then puts the new tokens behind the past itself:
+ *
+ * ```
+ *          past, to the left    new tokens, as many in each row unless there is no past
+ * row 0    a a a . . .          a
+ * row 1    b b b b b b          b
+ * ```
  */
 export async function forwardPass(
   session: OnnxSession,
@@ -46,7 +55,7 @@ export async function forwardPass(
   rows: readonly PassRow[],
   wanted: WantedScores,
 ): Promise<PassResult[]> {
-  const block = alignRight(
+  const block = alignRows(
     rows.map(({ past }) => past),
     graph.kv,
   );
@@ -64,7 +73,12 @@ export async function forwardPass(
   return rows.map(({ past, tokens }, row) => {
     const length = past?.length ?? 0;
     return {
-      past: { block: next, row, start: block.width - length, length: length + tokens.length },
+      past: {
+        block: next,
+        row,
+        start: graph.kv.isLeft ? 0 : block.width - length,
+        length: length + tokens.length,
+      },
       scores: logits === undefined ? undefined : scoresOf(logits, row, tokens.length - 1, columns),
       scoresAfter: (index) => scoresOf(logits!, row, index, columns),
     };
@@ -89,7 +103,8 @@ function passInputs(
       ids[row * columns + i] = BigInt(tokens[i]!);
       positions[row * columns + i] = BigInt(length + i);
     }
-    mask.fill(1n, row * total + width - length, row * total + width + tokens.length);
+    const first = row * total + (graph.kv.isLeft ? 0 : width - length);
+    mask.fill(1n, first, first + length + tokens.length);
   }
   const inputs = new Map([
     ["input_ids", integers(graph, [count, columns], ids)],
@@ -148,9 +163,15 @@ const KNOWN_INPUTS = new Set([
 /**
  * Reads how a session wants its tokens, keys and values.
  *
+ * @param isLeft true if texts begin in the first column of their rows
  * @throws TritonError INVALID_ARG if it is not a decoder with past keys and values
  */
-export function readDecoderGraph(session: OnnxSession, file: string, config: DecoderConfig): DecoderGraph {
+export function readDecoderGraph(
+  session: OnnxSession,
+  file: string,
+  config: DecoderConfig,
+  isLeft = false,
+): DecoderGraph {
   const inputs = new Map(session.inputs.map((input) => [input.name, input]));
   const outputs = new Map(session.outputs.map((output) => [output.name, output]));
   const fail = (expected: string, got: string) => notADecoder(file, expected, got);
@@ -173,7 +194,7 @@ export function readDecoderGraph(session: OnnxSession, file: string, config: Dec
   const integers = inputs.get("input_ids")!.dtype;
   if (integers !== "INT64" && integers !== "INT32") throw fail("'input_ids' of INT64 or INT32", integers);
   return {
-    kv: { layers, datatype },
+    kv: { layers, datatype, isLeft },
     hasPositions: inputs.has("position_ids"),
     hasCacheBranch: inputs.has("use_cache_branch"),
     keepsLastLogits: inputs.has("num_logits_to_keep"),
@@ -223,6 +244,8 @@ interface KvLayer {
 export interface KvLayout {
   readonly layers: readonly KvLayer[];
   readonly datatype: "FP32" | "FP16";
+  /** True if texts begin in the first column of their rows. @default they end in the last one */
+  readonly isLeft?: boolean;
 }
 
 /** Bytes that the keys and values of one token need. */
@@ -250,8 +273,8 @@ export interface KvSlice {
 }
 
 /**
- * Puts slices below each other, each at the right end of its row. Columns before it are zero, and the attention mask
- * hides them.
+ * Puts slices below each other, each at the end of its row that the layout says. The other columns are zero, and the
+ * attention mask hides them.
  *
  * ```
  * row 0   . . . a a a      The next token of each text comes at the right, so the result of a step
@@ -261,7 +284,7 @@ export interface KvSlice {
  *
  * Returns the block of the slices itself if they already lie like this.
  */
-export function alignRight(slices: readonly (KvSlice | undefined)[], layout: KvLayout): KvBlock {
+export function alignRows(slices: readonly (KvSlice | undefined)[], layout: KvLayout): KvBlock {
   const block = slices[0]?.block;
   if (block !== undefined && block.rows === slices.length && slices.every(isInPlace)) return block;
   const width = Math.max(...slices.map((slice) => slice?.length ?? 0));
@@ -269,14 +292,16 @@ export function alignRight(slices: readonly (KvSlice | undefined)[], layout: KvL
     const { heads, size } = layer;
     const elements = newElements(layout.datatype, slices.length * heads * width * size);
     for (const [row, slice] of slices.entries()) {
-      if (slice !== undefined) copyRow(slice, i, layer, elements, row, width);
+      if (slice !== undefined)
+        copyRow(slice, i, layer, elements, row, width, layout.isLeft ? 0 : width - slice.length);
     }
     return Tensor.fromElements(layout.datatype, [slices.length, heads, width, size], elements);
   });
   return { tensors, rows: slices.length, width };
 
   function isInPlace(slice: KvSlice | undefined, row: number): boolean {
-    return slice?.block === block && slice?.row === row && slice.start + slice.length === block!.width;
+    if (slice?.block !== block || slice?.row !== row) return false;
+    return layout.isLeft ? slice.start === 0 : slice.start + slice.length === block!.width;
   }
 }
 
@@ -284,7 +309,7 @@ export function alignRight(slices: readonly (KvSlice | undefined)[], layout: KvL
 export function detached(slice: KvSlice, layout: KvLayout): KvSlice {
   const { block, length } = slice;
   if (block.rows === 1 && block.width <= 1.25 * length) return slice;
-  return { block: alignRight([slice], layout), row: 0, start: 0, length };
+  return { block: alignRows([slice], layout), row: 0, start: 0, length };
 }
 
 type KvElements = Float32Array | Uint16Array;
@@ -300,11 +325,12 @@ function copyRow(
   target: KvElements,
   targetRow: number,
   targetWidth: number,
+  targetColumn: number,
 ): void {
   const source = block.tensors[index]!.elements as KvElements;
   for (let head = 0; head < heads; head++) {
     const from = ((row * heads + head) * block.width + start) * size;
-    const to = ((targetRow * heads + head + 1) * targetWidth - length) * size;
+    const to = ((targetRow * heads + head) * targetWidth + targetColumn) * size;
     target.set(source.subarray(from, from + length * size), to);
   }
 }

@@ -19,6 +19,12 @@ import {
 } from "./forward-pass.js";
 import type { EngineLoad } from "./text-generation.js";
 
+/**
+ * Rows of a pass that may have different numbers of new tokens: all of them, those of prompts whose computation begins,
+ * or none. With "none", texts of different lengths run one after the other.
+ */
+export type PassPadding = "all" | "prompts" | "none";
+
 interface EngineLimits {
   readonly contextLength: number;
   readonly maxRunning: number;
@@ -26,8 +32,8 @@ interface EngineLimits {
   readonly prefillTokens: number;
   /** Tokens of prompts that are kept for later ones. */
   readonly cachedTokens: number;
-  /** False for graphs that do not support padding: texts of different lengths then run one after the other. */
-  readonly pads: boolean;
+  /** Which texts of different lengths run together. */
+  readonly pads: PassPadding;
 }
 
 /** Room for new tokens, beside its prompt, that a text needs to join, so that it is not put back at once. */
@@ -143,7 +149,7 @@ export class GenerationEngine {
     const { prefillTokens, pads } = this.limits;
     const waiting = this.#running.filter((one) => !one.isDecoding && !one.blocked);
     for (const one of waiting) if (!one.scoresPrompt) one.past ??= this.#cache.find(one.tokens);
-    const plan = planPrefill(waiting, prefillTokens, true).slice(0, pads ? undefined : 1);
+    const plan = planPrefill(waiting, prefillTokens, true, pads);
     if (plan.length === 0) return false;
     const rows = plan.map(({ text, count }) => ({
       past: text.past,
@@ -168,7 +174,7 @@ export class GenerationEngine {
   async #decode(): Promise<boolean> {
     const decoding = this.#running.filter((one) => one.isDecoding && !one.blocked);
     if (decoding.length === 0) return false;
-    for (const texts of this.limits.pads ? [decoding] : decoding.map((one) => [one])) {
+    for (const texts of this.limits.pads !== "none" ? [decoding] : decoding.map((one) => [one])) {
       const rows = texts.map((text) => ({ past: text.past, tokens: text.tokens.slice(-1) }));
       const results = await this.#pass(texts, rows, "last");
       for (const [i, { past }] of results.entries()) texts[i]!.past = past;
@@ -281,11 +287,13 @@ interface PrefillPart<T> {
  * @param waiting texts in the order of their admission
  * @param limit tokens of a pass, padding included
  * @param shares true if prompts take over the beginning of others
+ * @param pads which rows may have different numbers of tokens
  */
 export function planPrefill<T extends Prefilling>(
   waiting: readonly T[],
   limit: number,
   shares: boolean,
+  pads: PassPadding = "all",
 ): PrefillPart<T>[] {
   const [first] = waiting;
   if (first === undefined) return [];
@@ -295,6 +303,7 @@ export function planPrefill<T extends Prefilling>(
     if (text.computed !== first.computed) continue;
     if (shares && parts.some(({ text: before }) => gains(text, before))) continue;
     const count = Math.min(text.pending, limit);
+    if (count !== longest && (pads === "none" || (pads === "prompts" && text.computed > 0))) continue;
     const columns = Math.max(longest, count);
     if ((parts.length + 1) * columns > limit) continue;
     parts.push({ text, count });

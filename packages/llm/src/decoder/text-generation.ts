@@ -111,10 +111,13 @@ const NUMBER_PARAMETERS = {
   intra_op_thread_count: "intraOpNumThreads",
 } as const;
 
+const TEXT_PARAMETERS = { dtype: "dtype", file: "file", unheld_keywords: "unheldKeywords" } as const;
+const SWITCH_PARAMETERS = { prefix_cache: "prefixCache", batch_invariant: "batchInvariant" } as const;
+
 /**
  * The backend `text_generation` for models of a repository. A version's directory is a directory of
- * {@link textGeneration}. The parameters `dtype`, `file`, `max_running_requests`, `kv_cache_bytes`, `prefill_tokens`, `context_length`,
- * `intra_op_thread_count` and `prefix_cache` of the configuration are its options.
+ * {@link textGeneration}. The parameters `dtype`, `file`, `unheld_keywords`, `max_running_requests`, `kv_cache_bytes`, `prefill_tokens`, `context_length`,
+ * `intra_op_thread_count`, `prefix_cache` and `batch_invariant` of the configuration are its options.
  */
 export const textGenerationBackend: BackendFactory = async (source) => {
   const { name, config, versionDirectory, warn } = source;
@@ -133,9 +136,9 @@ export const textGenerationBackend: BackendFactory = async (source) => {
 
 function repositoryOptions(source: ModelSource): Partial<TextGenerationOptions> {
   const options: Record<string, number | boolean | string> = {};
-  for (const name of ["dtype", "file"]) {
-    const text = parameterText(source, name);
-    if (text !== undefined) options[name] = text;
+  for (const [parameter, option] of Object.entries(TEXT_PARAMETERS)) {
+    const text = parameterText(source, parameter);
+    if (text !== undefined) options[option] = text;
   }
   for (const [parameter, option] of Object.entries(NUMBER_PARAMETERS)) {
     const text = parameterText(source, parameter);
@@ -145,11 +148,14 @@ function repositoryOptions(source: ModelSource): Partial<TextGenerationOptions> 
       throw wrongParameter(source.name, parameter, "an integer of at least 1", text);
     options[option] = value;
   }
-  const cache = parameterText(source, "prefix_cache");
-  if (cache === undefined) return options;
-  if (cache !== "true" && cache !== "false")
-    throw wrongParameter(source.name, "prefix_cache", "'true' or 'false'", cache);
-  return { ...options, prefixCache: cache === "true" };
+  for (const [parameter, option] of Object.entries(SWITCH_PARAMETERS)) {
+    const text = parameterText(source, parameter);
+    if (text === undefined) continue;
+    if (text !== "true" && text !== "false")
+      throw wrongParameter(source.name, parameter, "'true' or 'false'", text);
+    options[option] = text === "true";
+  }
+  return options;
 }
 
 /** How busy an engine is, as it reports to the main thread. */

@@ -94,7 +94,7 @@ const MOST_CALLS_AT_A_TIME = 8;
  * @returns the embeddings of all inputs in their order, and the tokens of all inputs if the model reports them
  * @throws the first error of the model; ClientGone when the client leaves
  */
-async function runEmbeddings(
+export async function runEmbeddings(
   exchange: OpenAiExchange,
   pinned: PinnedModel,
   model: EmbeddingModel,
@@ -152,7 +152,7 @@ async function runEmbeddings(
   };
 }
 
-interface EmbeddingModel {
+export interface EmbeddingModel {
   readonly name: string;
   readonly maxBatchSize: number;
   /** Input for vLLM's JSON. Its embedding comes as JSON in `text_output`. */
@@ -176,7 +176,7 @@ const INTEGERS = new Set(["INT32", "INT64"]);
  *
  * @throws OpenAiError 400 for a model that makes no embeddings
  */
-function embeddingModelOf({ name, input, output, maxBatchSize }: ModelConfig): EmbeddingModel {
+export function embeddingModelOf({ name, input, output, maxBatchSize }: ModelConfig): EmbeddingModel {
   const slots = input.map((one) => inputSlot(one, maxBatchSize)).filter((slot) => slot !== undefined);
   const outputs = output.map((one) => one.name);
   const countsTokens = outputs.includes("num_input_tokens");
@@ -209,7 +209,7 @@ function embeddingModelOf({ name, input, output, maxBatchSize }: ModelConfig): E
   throw invalidField("model", text, "model_not_supported");
 }
 
-interface EmbeddingCall {
+export interface EmbeddingCall {
   readonly inputs: ReadonlyMap<string, Tensor>;
   readonly rows: number;
 }
@@ -219,7 +219,10 @@ interface EmbeddingCall {
  *
  * @throws OpenAiError 400 for tokens that the model cannot take, and for texts to a model that takes tokens
  */
-function embeddingCalls(model: EmbeddingModel, { inputs, dimensions }: EmbeddingRequest): EmbeddingCall[] {
+export function embeddingCalls(
+  model: EmbeddingModel,
+  { inputs, dimensions }: Pick<EmbeddingRequest, "inputs" | "dimensions">,
+): EmbeddingCall[] {
   const { maxBatchSize, requestInput } = model;
   if (requestInput !== undefined)
     return inputs.map((input) => jsonCall(model, requestInput, input, dimensions));

@@ -30,6 +30,7 @@ import {
 } from "./openai-exchange.js";
 import { FieldWarnings, MOST_TOKENS } from "./request-fields.js";
 import { responsesRoute } from "./responses.js";
+import { rerankRoute, scoreRoute } from "./scoring.js";
 import { STRUCTURE_FIELDS, type StructureField } from "./text-model.js";
 import { transcriptionsRoute } from "./transcriptions.js";
 
@@ -196,6 +197,8 @@ function openAiRoutes(limits: RequestLimits): readonly OpenAiRoute[] {
     completionsRoute(limits),
     responsesRoute(limits.defaultMaxTokens),
     embeddingsRoute,
+    rerankRoute,
+    scoreRoute,
     transcriptionsRoute,
     ...modelRoutes(unixSeconds()),
     {

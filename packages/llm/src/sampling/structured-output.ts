@@ -3,6 +3,7 @@ import { pathToFileURL } from "node:url";
 import { findInstalled } from "@tritonjs/core/internal/worker";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import { spellingOfBytes, type TokenizerJson, type TokenSpelling, tokenSpelling } from "../token-spelling.js";
+import { holdSchema } from "./held-schema.js";
 import type { ResponseFormat } from "./sampling-parameters.js";
 
 /** Largest number of cached grammars. One of a few kilobytes takes 0.1 to 1 s to compile for 128,000 tokens. */
@@ -37,10 +38,15 @@ export class StructuredOutput {
   /** In the order of use, the latest last. */
   readonly #grammars = new Map<string, Promise<CachedGrammar>>();
 
-  /** `endTokens` are the ids that end a text. At least one is needed. */
+  /**
+   * @param endTokens ids that end a text. At least one is needed
+   * @param warnUnheld receives a warning of a schema with keywords that a grammar cannot hold, which then compiles
+   * without them. @default such a schema is refused
+   */
   constructor(
     readonly vocabulary: ConstraintVocabulary,
     readonly endTokens: readonly number[],
+    private readonly warnUnheld?: (text: string) => void,
   ) {
     if (endTokens.length === 0) {
       const text = "cannot limit answers to a format: expected a token that ends a text, got none";
@@ -51,7 +57,7 @@ export class StructuredOutput {
   /**
    * Makes the constraint of a text. Undefined for the format of any text.
    *
-   * @throws TritonError INVALID_ARG for a format that is too long or cannot be compiled; UNAVAILABLE if the package is
+   * @throws TritonError INVALID_ARG for a format that is too long, cannot be compiled or held by a grammar; UNAVAILABLE if the package is
    * not installed
    */
   async constrain(format: ResponseFormat): Promise<TokenConstraint | undefined> {
@@ -61,10 +67,11 @@ export class StructuredOutput {
       const text = `cannot read response_format: expected a grammar of at most ${MAX_CHARACTERS} characters, got ${key.length}`;
       throw errorFor("INVALID_INPUT", text);
     }
+    const held = this.#grammars.has(key) ? format : this.#held(format);
     const { library, compiler } = await this.#open();
     const pending =
       this.#grammars.get(key) ??
-      this.#compile(format, library, compiler).then((compiled) => ({ compiled, idle: [] }));
+      this.#compile(held, library, compiler).then((compiled) => ({ compiled, idle: [] }));
     this.#grammars.delete(key);
     this.#grammars.set(key, pending);
     try {
@@ -81,6 +88,19 @@ export class StructuredOutput {
       if (this.#grammars.get(key) === pending) this.#grammars.delete(key);
       throw error;
     }
+  }
+
+  /** @throws TritonError INVALID_ARG that names the keywords which a grammar cannot hold */
+  #held(format: GrammarFormat): GrammarFormat {
+    if (format.type !== "json_schema") return format;
+    const { schema, unheld } = holdSchema(format.schema);
+    if (unheld.length > 0) {
+      const text = `the grammar of a JSON schema cannot hold ${unheld.join(", ")}`;
+      if (this.warnUnheld === undefined)
+        throw errorFor("INVALID_INPUT", `cannot read response_format: ${text}`);
+      this.warnUnheld(`${text}: texts may break them`);
+    }
+    return { ...format, schema };
   }
 
   #open(): Promise<OpenVocabulary> {

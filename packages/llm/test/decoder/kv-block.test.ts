@@ -1,7 +1,7 @@
 import { Tensor } from "@tritonjs/core";
 import { describe, expect, it } from "vitest";
 import {
-  alignRight,
+  alignRows,
   bytesPerToken,
   detached,
   type KvBlock,
@@ -32,15 +32,15 @@ describe("keys and values", () => {
       { block: all, row: 0, start: 1, length: 2 },
       { block: all, row: 1, start: 0, length: 3 },
     ];
-    expect(alignRight(slices, layout)).toBe(all);
-    expect(alignRight([slices[1]], layout)).not.toBe(all);
-    expect(alignRight([slices[1], slices[0]], layout)).not.toBe(all);
-    expect(alignRight([slices[0], { ...slices[1]!, length: 2 }], layout)).not.toBe(all);
+    expect(alignRows(slices, layout)).toBe(all);
+    expect(alignRows([slices[1]], layout)).not.toBe(all);
+    expect(alignRows([slices[1], slices[0]], layout)).not.toBe(all);
+    expect(alignRows([slices[0], { ...slices[1]!, length: 2 }], layout)).not.toBe(all);
   });
 
   it("of texts that join lie at the right end of their rows", () => {
     const [one, other] = [block(1, 2), block(2, 3)];
-    const joined = alignRight(
+    const joined = alignRows(
       [{ block: one, row: 0, start: 0, length: 2 }, { block: other, row: 1, start: 1, length: 1 }, undefined],
       layout,
     );
@@ -50,6 +50,19 @@ describe("keys and values", () => {
     ]);
     expect([...joined.tensors[0]!.elements]).toEqual([1000, 1001, 1002, 1003, 0, 1007, 0, 1010, 0, 0, 0, 0]);
     expect([...joined.tensors[1]!.elements]).toEqual([2000, 2001, 2002, 2003, 0, 0, 2008, 2009, 0, 0, 0, 0]);
+  });
+
+  it("lie at the left end of their rows for an operator that counts from there", () => {
+    const left = { ...layout, isLeft: true };
+    const [one, other] = [block(1, 2), block(2, 3)];
+    const slices = [
+      { block: one, row: 0, start: 1, length: 1 },
+      { block: other, row: 1, start: 0, length: 2 },
+    ];
+    const joined = alignRows(slices, left);
+    expect([...joined.tensors[0]!.elements]).toEqual([1001, 0, 1003, 0, 1006, 1007, 1009, 1010]);
+    const own = slices.map(({ length }, row) => ({ block: joined, row, start: 0, length }));
+    expect(alignRows(own, left)).toBe(joined);
   });
 
   it("are copied out of a block that has more than them", () => {

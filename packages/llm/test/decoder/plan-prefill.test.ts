@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Prefilling, planPrefill } from "../../src/decoder/generation-engine.js";
+import { type PassPadding, type Prefilling, planPrefill } from "../../src/decoder/generation-engine.js";
 
 /** A prompt of a length that shares nothing with others, unless they have the same first token. */
 function prompt(first: number, length: number, computed = 0): Prefilling {
@@ -7,8 +7,11 @@ function prompt(first: number, length: number, computed = 0): Prefilling {
   return { tokens, computed, pending: length - computed };
 }
 
-const plan = (waiting: readonly Prefilling[], limit: number, shares = true) =>
-  planPrefill(waiting, limit, shares).map(({ text, count }) => [waiting.indexOf(text as Prefilling), count]);
+const plan = (waiting: readonly Prefilling[], limit: number, shares = true, pads: PassPadding = "all") =>
+  planPrefill(waiting, limit, shares, pads).map(({ text, count }) => [
+    waiting.indexOf(text as Prefilling),
+    count,
+  ]);
 
 describe("a pass over prompts", () => {
   it("computes several short prompts together, as long as their padded rows stay below the limit", () => {
@@ -27,6 +30,20 @@ describe("a pass over prompts", () => {
     expect(plan([prompt(1, 100)], 16)).toEqual([[0, 16]]);
     expect(plan([prompt(1, 100, 96), prompt(2, 4)], 16)).toEqual([[0, 4]]);
     expect(plan([], 16)).toEqual([]);
+  });
+
+  it("pads only prompts that begin, or none, if the graph asks for it", () => {
+    const begun = [prompt(1, 9, 4), prompt(2, 8, 4), prompt(3, 9, 4)];
+    expect(plan(begun, 100, true, "prompts")).toEqual([
+      [0, 5],
+      [2, 5],
+    ]);
+    const fresh = [prompt(1, 9), prompt(2, 8)];
+    expect(plan(fresh, 100, true, "prompts")).toEqual([
+      [0, 9],
+      [1, 8],
+    ]);
+    expect(plan(fresh, 100, true, "none")).toEqual([[0, 9]]);
   });
 
   it("lets a prompt wait for one that begins alike, unless prefixes are not shared", () => {

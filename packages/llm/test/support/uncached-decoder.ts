@@ -58,7 +58,9 @@ export class UncachedDecoder {
     const { logits } = await this.session.run({
       input_ids: integers(tokens),
       attention_mask: integers(tokens.map(() => 1)),
-      position_ids: integers(tokens.map((_, i) => i)),
+      ...(this.session.inputNames.includes("position_ids") && {
+        position_ids: integers(tokens.map((_, i) => i)),
+      }),
       ...this.empty,
     });
     const scores = (logits!.data as Float32Array).slice(-logits!.dims[2]!);
