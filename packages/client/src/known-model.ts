@@ -28,7 +28,7 @@ import {
   DEFAULT_INIT_TIMEOUT_MS,
   DEFAULT_MAX_QUEUE_SIZE,
   DEFAULT_TIMEOUT_MS,
-  MODEL_OPTION_TYPES,
+  MODEL_CLIENT_OPTION_TYPES,
   type VersionOption,
   type WaitCallOptions,
 } from "./options.js";
@@ -94,7 +94,7 @@ export class KnownModel<S extends ServerOfModel> {
   ) {
     // Clients of one model have limits of their own.
     const { timeoutMs: _, ...serverTypes } = types.server;
-    const known = { ...serverTypes, ...MODEL_OPTION_TYPES };
+    const known = { ...serverTypes, ...MODEL_CLIENT_OPTION_TYPES };
     assertOptions(types.where, options, known, { "inferSample()": types.infer });
     this.#types = types;
     this.modelName = modelName;
@@ -168,7 +168,9 @@ export class KnownModel<S extends ServerOfModel> {
   /** @throws TritonError INVALID_ARG for an unknown option of an inference, and for one of another type. */
   protected assertInferOptions(options: object = {}): void {
     const { infer, where } = this.#types;
-    assertOptions(`inference with '${this.modelName}'`, options, infer, { [where]: MODEL_OPTION_TYPES });
+    assertOptions(`inference with '${this.modelName}'`, options, infer, {
+      [where]: MODEL_CLIENT_OPTION_TYPES,
+    });
   }
 
   /** The signature of the model, and the time limit of an inference. */

@@ -160,7 +160,7 @@ export interface CommonModelOptions extends VersionOption {
 }
 
 /** The types of the options that clients of one model have beside those of all clients. */
-export const MODEL_OPTION_TYPES = optionTypes<CommonModelOptions>({
+export const MODEL_CLIENT_OPTION_TYPES = optionTypes<CommonModelOptions>({
   modelVersion: ["string", "number"],
   lazyInit: "boolean",
   initTimeoutMs: "number",

@@ -131,7 +131,7 @@ export class InferenceServerClient {
   /**
    * @param url address of the server: `localhost:8001`, `grpcs://example.org:443`; or several servers: a list of
    * addresses, or `dns://name:8001` for all addresses of a name
-   * @throws TritonError INVALID_ARG for an invalid address or certificate, and for an unknown option or one of another type.
+   * @throws TritonError INVALID_ARG for an invalid address or certificate, an unknown option, and one of another type.
    */
   constructor(url: string | readonly string[], options: ClientOptions = {}) {
     assertOptions("new InferenceServerClient()", options, CLIENT_TYPES);
