@@ -57,6 +57,8 @@ const ORDER = {
   ],
   llm: [
     "token-spelling.ts",
+    "sentencepiece-normalizer.ts",
+    "sentencepiece-model.ts",
     "text-tokenizer.ts",
     "tokenizer",
     "sampling",

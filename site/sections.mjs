@@ -18,6 +18,7 @@ export const SECTIONS = [
       "python-backend",
       "trees",
       "media",
+      "speech",
       "tokenizer",
       "gpu",
     ],

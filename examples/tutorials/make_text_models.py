@@ -165,11 +165,11 @@ def sentiment_batch(rng, size):
 
 
 def facts(rng):
-    """A text of facts about people, and questions with the words that answer them."""
+    """A text of facts about two people, and questions with the words that answer them. It has each kind of fact once."""
     names = rng.sample(NAMES, 2)
     lines, questions = [], []
     cities, jobs, foods, colours = (rng.sample(group, len(names)) for group in (CITIES, JOBS, FOODS, COLOURS))
-    kinds = rng.sample(range(4), 2)
+    kinds = rng.sample(range(4), 4)
     for name, city, job, food, colour in zip(names, cities, jobs, foods, colours):
         animal = rng.choice(ANIMALS)
         possible = [
@@ -179,7 +179,7 @@ def facts(rng):
             (f"{name} has a {colour} {animal}.", [(f"what animal does {name} have?", f"{colour} {animal}"),
                                                  (f"who has a {colour} {animal}?", name)]),
         ]
-        for line, asked in (possible[kind] for kind in kinds):
+        for line, asked in (possible[kinds.pop()] for _ in range(2)):
             lines.append(line)
             questions += [(question, answer, line) for question, answer in asked]
     rng.shuffle(lines)
@@ -258,10 +258,13 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(Layer() for _ in range(layers))
         self.head = nn.Linear(WIDTH, outputs)
         self.each_token = each_token
-        # Tokens begin by looking at tokens like themselves: a name of the question finds the name in the text.
+        nn.init.normal_(self.words.weight, std=0.5)
+        if not each_token:
+            nn.init.normal_(self.places.weight, std=0.5)
+            return
+        # Tokens begin by looking at tokens like themselves: a word of the question finds the word in the text.
         for layer in self.layers:
             layer.qkv.weight.data[WIDTH : 2 * WIDTH] = layer.qkv.weight.data[:WIDTH] = 2 * torch.eye(WIDTH)
-        nn.init.normal_(self.words.weight, std=0.5)
         self.places.weight.data = waves()
 
     def hidden(self, input_ids, attention_mask, token_type_ids):
@@ -340,7 +343,7 @@ def export(model, directory, outputs, example):
 
 MODELS = {
     "sentiment": lambda: (Encoder(1, 2, False), sentiment_batch, 800, ["logits"]),
-    "questions": lambda: (Encoder(3, 2, True), question_batch, 4500, ["start_logits", "end_logits"]),
+    "questions": lambda: (Encoder(3, 2, True), question_batch, 1500, ["start_logits", "end_logits"]),
     "zero-shot": lambda: (Encoder(2, 3, False), statement_batch, 2000, ["logits"]),
 }
 FOLDERS = {"sentiment": "sentiment_bert", "questions": "answer_bert", "zero-shot": "statement_bert"}

@@ -7,7 +7,8 @@ import { Program } from "../support/program.js";
 import { hasPython, withoutPython } from "../support/python.js";
 import { repositoryRoot } from "../support/repository.js";
 
-const NEEDS_PYTHON = ["faces"];
+/** Programs and examples that run models of Python. */
+const NEEDS_PYTHON = ["faces", "speech-recognition"];
 
 const commands = tutorialRows().flatMap(({ number, program, commands }) =>
   commands.map(({ example, args }) => ({ number, program, example, args })),
@@ -16,7 +17,7 @@ const commands = tutorialRows().flatMap(({ number, program, commands }) =>
 describe.each(commands)(
   "program $number of docs/tutorials.md, examples/$example $args",
   ({ example, args }) => {
-    const runs = hasPython || !args.some((arg) => NEEDS_PYTHON.includes(arg));
+    const runs = hasPython || ![example, ...args].some((name) => NEEDS_PYTHON.includes(name));
 
     it.runIf(runs)(`answers as the tutorial says${runs ? "" : withoutPython}`, async () => {
       const main = join(exampleFolder(example), "dist", "main.js");

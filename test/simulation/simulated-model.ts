@@ -68,7 +68,9 @@ export class SimulatedModel {
       ),
       clock,
     );
-    this.scheduler = new DynamicBatchScheduler(config, this.#instances, clock, new DeadlineQueue(clock));
+    const deadlines = new DeadlineQueue(clock);
+    const { shares } = options.batcher;
+    this.scheduler = new DynamicBatchScheduler(config, this.#instances, clock, deadlines, 0, { shares });
     this.#instances.serve(this.scheduler);
   }
 
@@ -82,7 +84,10 @@ export class SimulatedModel {
    * @param content fields of the request
    * @throws TritonError if the batcher refuses it
    */
-  send(content: Partial<Pick<InferenceRequest, "priority" | "deadline">>, onResponse: ResponseHandler): void {
+  send(
+    content: Partial<Pick<InferenceRequest, "priority" | "deadline" | "caller">>,
+    onResponse: ResponseHandler,
+  ): void {
     const request = new InferenceRequest("m", { inputs: NO_TENSORS, ...content }, onResponse);
     request.batchSize = 1;
     request.queueStart = this.clock.now();

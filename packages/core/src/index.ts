@@ -60,8 +60,11 @@ export * from "./callback/triton-models.js";
 export type { EnsembleStep } from "./config/ensemble.js";
 export type {
   BatcherOptions,
+  DeadlineOptions,
   InstanceGroupOptions,
   ModelOptions,
+  ShareOptions,
+  ShareRequest,
   VariableLengthOptions,
 } from "./config/model-options.js";
 export type { SequenceOptions } from "./config/sequence-options.js";

@@ -10,7 +10,7 @@ import {
   type TypedBackend,
 } from "@tritonjs/core/backend";
 import { errorFor, onAbort, TritonError } from "@tritonjs/protocol";
-import type { ChatMessage, ChatTool } from "./chat/chat-template.js";
+import { type ChatMessage, type ChatTool, withTexts } from "./chat/chat-template.js";
 import type { ToolCallFamily } from "./chat/tool-call-family.js";
 import { invalidParameter } from "./sampling/sampling-parameters.js";
 import { TextAnswer } from "./text-answer.js";
@@ -128,7 +128,7 @@ function readWithTemplate(template: PromptTemplate) {
     const read = readTextRequest(request, modelName);
     const { messages, tools, templateVariables: variables, addGenerationPrompt } = read;
     if (messages === undefined) return read;
-    const prompt = template.render({ messages, tools, variables, addGenerationPrompt });
+    const prompt = template.render({ messages: withTexts(messages), tools, variables, addGenerationPrompt });
     return { ...read, prompt, toolCallFamily: template.toolCallFamily };
   };
 }

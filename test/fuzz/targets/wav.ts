@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { planAudio } from "../../../packages/backends/src/media/audio-options.js";
 import { AudioPreparer } from "../../../packages/backends/src/media/audio-preparer.js";
+import { inputsOf } from "../../../packages/backends/test/media/support/fixtures.js";
 import { expectThat, type FuzzTarget, refusalOf } from "../engine/target.js";
 
 /** WAV files. Each gives finite numbers in every kind of features, or is refused. */
@@ -35,7 +36,7 @@ export function open(): FuzzTarget {
     run(input) {
       const outcomes = preparers.map((preparer) => {
         try {
-          for (const tensor of preparer.prepare([Buffer.from(input)], true).values()) {
+          for (const tensor of preparer.prepare(inputsOf([Buffer.from(input)]), true).values()) {
             const allFinite = (tensor.elements as Float32Array).every(Number.isFinite);
             expectThat(allFinite, () => "numbers that are not finite");
           }

@@ -118,7 +118,7 @@ describe("filter banks of streams", () => {
           { audio: speech.slice(at, at + 3000) },
           { sequence },
         );
-        const count = lengths!.get(0);
+        const count = Number(lengths!.get(0));
         heard.push(...(next!.data as Float32Array).subarray(0, count * 80));
         shapes.push(next!.shape[0]!);
       }

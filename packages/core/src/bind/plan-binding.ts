@@ -169,6 +169,7 @@ export function planBinding(
     onSequenceEvict,
     initialStates: initial.states,
     variableLength: variable.variableLength,
+    shares: batcher?.shares,
   };
 }
 

@@ -183,6 +183,24 @@ export interface DeadlineOptions {
   readonly defaultMs?: number;
 }
 
+/** What is known of a request when its share is looked for. */
+export interface ShareRequest extends Pick<RequestInfo, "id" | "priority" | "parameters"> {
+  /** Name in the header of the client, or an empty string. */
+  readonly caller: string;
+}
+
+/** How the callers of a model share it. */
+export interface ShareOptions {
+  /**
+   * Who a request is charged to. `"caller"` is the header `tritonjs-caller`; any other text is the name of a header. A
+   * request without the header is charged by its parameter of the same name: `caller` for `"caller"`. A function returns
+   * the name; it sees the request on arrival, and must not throw.
+   */
+  readonly by: string | ((request: ShareRequest) => string);
+  /** Weights by name. A caller with weight 2 gets twice the share of one with weight 1. @default 1 for each caller */
+  readonly weights?: Readonly<Record<string, number>>;
+}
+
 /** How the dynamic batcher joins requests. */
 export interface BatcherOptions extends VariableLengthOptions {
   /**
@@ -206,6 +224,12 @@ export interface BatcherOptions extends VariableLengthOptions {
    * @default false: requests run by priority level and arrival
    */
   readonly deadlines?: boolean | DeadlineOptions;
+  /**
+   * Shares of callers: requests run in an order in which each caller gets its share of the model's time, whatever the
+   * others send. A full queue refuses the request that would run last. It cannot be combined with `targetLatencyMs`.
+   * @default none: requests run by priority level and arrival
+   */
+  readonly shares?: ShareOptions;
   /** Batch sizes at which a batch is cut before the delay ends. @default [maxBatchSize] */
   readonly preferredBatchSize?: readonly number[];
   /** Number of priority levels, of which 1 is the highest; 0 for none. @default 0 */
@@ -317,6 +341,7 @@ export const BATCHER_OPTION_TYPES = {
     maxQueueDelayMicroseconds: "number",
     targetLatencyMs: "number",
     deadlines: ["boolean", "object"],
+    shares: "object",
     preferredBatchSize: "array",
     preserveOrdering: "boolean",
     priorityLevels: "number",
@@ -327,6 +352,10 @@ export const BATCHER_OPTION_TYPES = {
   ...VARIABLE_LENGTH_OPTION_TYPES,
 };
 export const DEADLINE_OPTION_TYPES = optionTypes<DeadlineOptions>({ defaultMs: "number" });
+export const SHARE_OPTION_TYPES = optionTypes<ShareOptions>({
+  by: ["string", "function"],
+  weights: "object",
+});
 export const QUEUE_POLICY_OPTION_TYPES = optionTypes<QueuePolicyOptions>({
   timeoutAction: "string",
   defaultTimeoutMicroseconds: "number",
@@ -433,6 +462,56 @@ export function deadlineProblems(config: ModelConfig): string[] {
   }
   if (targetLatencyMs(config) !== undefined) {
     problems.push(`model '${name}' has deadlines and a target latency: leave one of them out`);
+  }
+  return problems;
+}
+
+/** Parameter of a model configuration that names the header of callers, which share the model. */
+const SHARES = "shares_by";
+/** Parameter with the weights of callers: `a=2, b=1`. */
+const SHARE_WEIGHTS = "shares_weights";
+
+/** How callers share the model, as its configuration says; undefined if they do not. */
+export function shareSetting(
+  config: Pick<ModelConfig, "parameters">,
+): { readonly by: string; readonly weights: Readonly<Record<string, number>> } | undefined {
+  const by = config.parameters[SHARES]?.stringValue;
+  if (by === undefined || by === "") return undefined;
+  const weights: Record<string, number> = {};
+  for (const part of (config.parameters[SHARE_WEIGHTS]?.stringValue ?? "").split(",")) {
+    const at = part.lastIndexOf("=");
+    if (part.trim() !== "") weights[part.slice(0, Math.max(0, at)).trim()] = Number(part.slice(at + 1));
+  }
+  return { by, weights };
+}
+
+/** A function stays with the batcher; the configuration shows the default header, which it is told. */
+export function withShares(config: ModelConfig, shares: ShareOptions | undefined): ModelConfig {
+  if (shares === undefined) return config;
+  const { by, weights = {} } = shares;
+  const text = Object.entries(weights)
+    .map(([name, weight]) => `${name}=${weight}`)
+    .join(", ");
+  const parameters = {
+    ...config.parameters,
+    [SHARES]: { stringValue: typeof by === "string" ? by : "caller" },
+    ...(text !== "" && { [SHARE_WEIGHTS]: { stringValue: text } }),
+  };
+  return { ...config, parameters };
+}
+
+export function shareProblems(config: ModelConfig): string[] {
+  const setting = shareSetting(config);
+  if (setting === undefined) return [];
+  const { name } = config;
+  const problems = Object.entries(setting.weights)
+    .filter(([, weight]) => !(Number.isFinite(weight) && weight > 0))
+    .map(
+      ([caller, weight]) =>
+        `share of caller '${caller}' of model '${name}': expected a weight above 0, got ${weight}`,
+    );
+  if (targetLatencyMs(config) !== undefined) {
+    problems.push(`model '${name}' has shares and a target latency: leave one of them out`);
   }
   return problems;
 }

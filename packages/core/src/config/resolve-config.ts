@@ -46,11 +46,14 @@ import {
   type QueuePolicyOptions,
   RATE_LIMITER_OPTION_TYPES,
   RECYCLE_OPTION_TYPES,
+  SHARE_OPTION_TYPES,
+  shareProblems,
   targetLatencyProblems,
   type WarmupOptions,
   warmupData,
   warmupDataProblems,
   withDeadlines,
+  withShares,
   withTargetLatency,
 } from "./model-options.js";
 import {
@@ -125,9 +128,9 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
   if (queues && options.batcher !== false && scheduled === undefined) {
     config.dynamicBatching = dynamicBatching(options.batcher ?? {});
   }
-  const { targetLatencyMs, deadlines } = options.batcher === false ? {} : (options.batcher ?? {});
+  const { targetLatencyMs, deadlines, shares } = options.batcher === false ? {} : (options.batcher ?? {});
   const normal = normalizeConfig({ ...config, ...source.overrides });
-  const merged = withDeadlines(withTargetLatency(normal, targetLatencyMs), deadlines);
+  const merged = withShares(withDeadlines(withTargetLatency(normal, targetLatencyMs), deadlines), shares);
   const gpus = source.gpus ?? new MachineGpus();
   const groups = merged.instanceGroup.length > 0 ? merged.instanceGroup : config.instanceGroup;
   return {
@@ -181,7 +184,7 @@ function dynamicBatching(options: BatcherOptions): ModelDynamicBatching {
   const { preferredBatchSize = [], defaultQueuePolicy: shared, priorityQueuePolicy = {}, ...given } = options;
   // Functions are not part of a configuration: they stay with the batcher.
   const { batchBy: _batchBy, cost: _cost, maxBatchCost: _maxBatchCost, pad: _pad, ...triton } = given;
-  const { targetLatencyMs: _targetLatencyMs, deadlines: _deadlines, ...rest } = triton;
+  const { targetLatencyMs: _targetLatencyMs, deadlines: _deadlines, shares: _shares, ...rest } = triton;
   const policy = (given: QueuePolicyOptions): ModelQueuePolicy => ({ ...defaultQueuePolicy(), ...given });
   return {
     ...defaultDynamicBatching(),
@@ -222,6 +225,7 @@ export function validateConfig(config: ModelConfig, gpus: Gpus = new MachineGpus
     ...(sequenceBatching === undefined ? [] : validateSequenceStates(config, sequenceBatching)),
     ...targetLatencyProblems(config),
     ...deadlineProblems(config),
+    ...shareProblems(config),
     ...clashes.map(
       (target) =>
         `batch input '${target}' has the name of an input that clients send: rename one of them for ${name}`,
@@ -332,7 +336,10 @@ export function validateOptions(options: ModelOptions): string[] {
   if (options.batcher !== undefined && options.batcher !== false) {
     problems.push(...unknownOptions("config.batcher", options.batcher, BATCHER_OPTION_TYPES));
     problems.push(...targetProblems(options.batcher));
-    const { deadlines } = options.batcher;
+    const { deadlines, shares } = options.batcher;
+    if (shares !== undefined) {
+      problems.push(...unknownOptions("config.batcher.shares", shares, SHARE_OPTION_TYPES));
+    }
     if (typeof deadlines === "object" && deadlines !== null) {
       problems.push(...unknownOptions("config.batcher.deadlines", deadlines, DEADLINE_OPTION_TYPES));
     }

@@ -24,6 +24,7 @@ const FLAG = {
   scalars: MOVED << 5,
   trace: MOVED << 6,
   limit: MOVED << 7,
+  caller: MOVED << 8,
 } as const;
 
 export interface RequestTarget {
@@ -67,6 +68,10 @@ export function writeRequest(
     flags |= FLAG.limit;
     frame.text(String(request.clientLimitMs));
   }
+  if (request.caller !== "") {
+    flags |= FLAG.caller;
+    frame.text(request.caller);
+  }
   if (trace !== undefined) {
     flags |= FLAG.trace;
     frame.text(trace);
@@ -97,6 +102,7 @@ export class ReceivedRequest extends InferenceRequest {
         readScalarParameter(name, value, this, writtenScalars);
     }
     if (flags & FLAG.limit) this.clientLimitMs = Number(frame.text());
+    if (flags & FLAG.caller) this.caller = frame.text();
     this.arrival = flags & FLAG.trace ? frame.text() : undefined;
     this.inputs = readTensorMap(frame, model.config.input);
     if (moved.length > 0) this.onInputsUsed = () => moved.forEach(freeMemory);

@@ -19,7 +19,12 @@ import {
 } from "../observe/diagnostics-channels.js";
 import { type Log, requestFields } from "../observe/log.js";
 import type { RequestTrace } from "../observe/request-trace.js";
-import type { FailureReason, ModelStatistics } from "../observe/statistics.js";
+import {
+  DeadlineCounts,
+  type DeadlineOutcome,
+  type FailureReason,
+  type ModelStatistics,
+} from "../observe/statistics.js";
 import type { InferenceRequest, RequestHolder, RequestObserver } from "../request/inference-request.js";
 import { selectOutputs } from "../request/inference-response.js";
 import type { RequestValidator } from "../request/request-validator.js";
@@ -144,6 +149,7 @@ export class ModelRequests implements RequestObserver {
     request.deadlineTimer?.cancel();
     if (request.trace !== undefined) this.#endTrace(request.trace, request, error);
     if (!request.executing) this.#model.statistics.pendingCount--;
+    if (request.due < Number.POSITIVE_INFINITY) this.#countDeadline(request, error);
     if (requestSettled.hasSubscribers) {
       const durationMs = this.#model.clock.now() - request.queueStart;
       requestSettled.publish({ request: this.#shown(request), error, durationMs });
@@ -197,12 +203,22 @@ export class ModelRequests implements RequestObserver {
   #refused(request: InferenceRequest, error: unknown): unknown {
     if (!TritonError.is(error) || error.code !== "UNAVAILABLE") return error;
     this.#model.statistics.refusedCount++;
+    if (request.due < Number.POSITIVE_INFINITY) this.#countDeadline(request, error);
     if (error.retryAfterMs !== undefined) {
       this.#failed(request, "REJECTED");
       return error;
     }
     if (this.#model.scheduler.freePlaces?.(request.priority) !== 0) return error;
     return queueFullError(request.id, this.#drainMs());
+  }
+
+  /** Counts what became of a request of a model with deadlines. Cancelled and failed requests do not count. */
+  #countDeadline({ due, priority, executing }: InferenceRequest, error: TritonError | undefined): void {
+    const { statistics, clock } = this.#model;
+    const outcome = deadlineOutcome(error, executing, clock.now() > due);
+    if (outcome === undefined) return;
+    statistics.deadlines ??= new DeadlineCounts();
+    statistics.deadlines.record(priority, outcome);
   }
 
   #recordError(error: unknown): void {
@@ -247,6 +263,18 @@ export class ModelRequests implements RequestObserver {
     const { statistics, clock } = this.#model;
     statistics.recordFailure(reason, clock.now() - request.queueStart);
   }
+}
+
+function deadlineOutcome(
+  error: TritonError | undefined,
+  executing: boolean,
+  late: boolean,
+): DeadlineOutcome | undefined {
+  if (error === undefined) return late ? "late" : "in_time";
+  if (error.reason === "DEADLINE_TOO_CLOSE") return "hopeless";
+  if (error.reason === "QUEUE_FULL") return "queue_full";
+  if (error.reason === "TIMEOUT") return executing ? "late" : "expired";
+  return undefined;
 }
 
 function reasonOf(error: TritonError): FailureReason {

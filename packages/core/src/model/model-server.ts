@@ -2,6 +2,7 @@ import { errorFor, type ModelConfig, type Tensor } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import type { GuardedCache } from "../cache/response-cache.js";
 import type { CallModels } from "../callback/infer-func.js";
+import type { ShareOptions } from "../config/model-options.js";
 import type { Executor, ExecutorContext, ModelControl } from "../instance/backend.js";
 import type { RateLimiter } from "../instance/rate-limiter.js";
 import type { Log } from "../observe/log.js";
@@ -30,6 +31,8 @@ export interface ModelPlan {
   readonly strict?: boolean | undefined;
   readonly onSequenceEvict?: EvictionListener | undefined;
   readonly variableLength?: VariableLength | undefined;
+  /** How callers share the model. @default as its configuration says */
+  readonly shares?: ShareOptions | undefined;
   /**
    * Initial states of sequences, for a model with implicit state.
    * @default the initial states of the configuration

@@ -7,7 +7,7 @@ import {
 } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import { countInstances } from "../config/instance-groups.js";
-import { deadlineSetting } from "../config/model-options.js";
+import { deadlineSetting, shareSetting } from "../config/model-options.js";
 import { initialStates } from "../config/sequence-batching.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import { modelState } from "../observe/diagnostics-channels.js";
@@ -313,13 +313,14 @@ function createScheduler(model: ModelVersion, server: ModelServer): Scheduler {
     const options = { holdUntil, backlogHoldUntil, onEvict, initialStates: given };
     return new SequenceBatchScheduler(config, clock, deadlines, options);
   }
+  const shares = plan.shares ?? shareSetting(config);
   if (config.dynamicBatching === undefined) {
-    if (deadlineSetting(config) === undefined) return new DirectScheduler(instances);
-    return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, { alone: true });
+    if (deadlineSetting(config) === undefined && shares === undefined) return new DirectScheduler(instances);
+    return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, { alone: true, shares });
   }
   if (variableLength !== undefined) {
     const { grouping, padded } = variableLength;
-    return new GroupingScheduler(config, instances, clock, deadlines, grouping, padded, holdUntil);
+    return new GroupingScheduler(config, instances, clock, deadlines, grouping, padded, holdUntil, shares);
   }
-  return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, { mixed });
+  return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, { mixed, shares });
 }

@@ -149,6 +149,18 @@ export function modelFamilies(
         })),
       ),
     },
+    {
+      name: "tritonjs_deadline_total",
+      help: "Number of requests with deadlines, by priority level and by what became of them",
+      type: "counter",
+      collect: () =>
+        models().flatMap(({ labels, statistics }) =>
+          (statistics.deadlines?.all ?? []).map(({ level, outcome, count }) => ({
+            labels: { ...labels, level: String(level), outcome },
+            value: count,
+          })),
+        ),
+    },
     family("counter", REFUSED, batched),
     {
       name: "tritonjs_request_received_total",

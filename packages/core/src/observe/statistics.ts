@@ -1,5 +1,6 @@
 import type { Duration, ErrorCode, ModelConfig, ResponseStatistics, TritonError } from "@tritonjs/protocol";
 import type { Summary } from "prom-client";
+import { getOrAdd } from "../system/collections.js";
 import { type Exemplar, promClient, type ResolvedMetricsConfig } from "./metric-families.js";
 
 function zeroDuration(): Duration {
@@ -329,6 +330,8 @@ export class ModelStatistics {
   restartCount = 0;
   /** Why the batches of a batcher were cut. */
   readonly cuts = new CutLog();
+  /** What became of requests with deadlines, by priority level; undefined while there were none. */
+  deadlines: DeadlineCounts | undefined;
   readonly batches = new Map<number, BatchStatistics>();
   /** Counters of single responses, for decoupled models. */
   readonly responses = new ResponseLog();
@@ -497,6 +500,49 @@ class CutLog {
       cuts.push({ reason: this.#reasons[place]!, batchSize: this.#batchSizes[place]! });
     }
     return cuts;
+  }
+}
+
+/**
+ * What became of a request with a deadline.
+ *
+ * | outcome | meaning |
+ * |---|---|
+ * | `in_time` | it was answered before its deadline |
+ * | `late` | it ran, and its deadline passed before the answer |
+ * | `hopeless` | it was refused, because its answer would have been late |
+ * | `expired` | its deadline passed while it waited |
+ * | `queue_full` | it was refused by a full queue |
+ */
+export type DeadlineOutcome = "in_time" | "late" | "hopeless" | "expired" | "queue_full";
+
+const NO_OUTCOMES: Readonly<Record<DeadlineOutcome, number>> = {
+  in_time: 0,
+  late: 0,
+  hopeless: 0,
+  expired: 0,
+  queue_full: 0,
+};
+
+/** Number of requests with deadlines, by priority level and outcome. */
+export class DeadlineCounts {
+  readonly #levels = new Map<number, Record<DeadlineOutcome, number>>();
+
+  record(level: number, outcome: DeadlineOutcome): void {
+    getOrAdd(this.#levels, level, () => ({ ...NO_OUTCOMES }))[outcome]++;
+  }
+
+  /** All counts, lowest level first. */
+  get all(): { readonly level: number; readonly outcome: DeadlineOutcome; readonly count: number }[] {
+    return [...this.#levels]
+      .sort(([a], [b]) => a - b)
+      .flatMap(([level, counts]) =>
+        Object.entries(counts).map(([outcome, count]) => ({
+          level,
+          outcome: outcome as DeadlineOutcome,
+          count,
+        })),
+      );
   }
 }
 

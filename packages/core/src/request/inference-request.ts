@@ -42,6 +42,7 @@ export type InferInit = { readonly inputs: Tensors } & Partial<
       | "parameters"
       | "deadline"
       | "clientLimitMs"
+      | "caller"
       | "ready"
       | "callers"
       | "asyncContext"
@@ -74,6 +75,16 @@ export interface RequestHandle {
   pause(): void;
   /** Ends the back-pressure: the consumer can take responses again. */
   resume(): void;
+}
+
+/** What a queue by shares keeps of a caller. */
+export interface CallerShare {
+  readonly name: string;
+  readonly weight: number;
+  /** Virtual time at which its last request is over. */
+  finish: number;
+  /** Number of its requests in the queue. */
+  waiting: number;
 }
 
 /*
@@ -165,6 +176,8 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
    * does not say. Only models with deadlines look at it: the transport itself ends calls that take longer.
    */
   clientLimitMs = 0;
+  /** Name of the caller in the header of a client, for models that callers share; empty if it is unknown. */
+  caller = "";
   /** False for a null request, which fills an empty slot of a sequence batch and has no caller. */
   ready = true;
   /** Models that this request is part of the work of, outermost first: ensembles, and models that call others. */
@@ -216,7 +229,11 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
   previous: InferenceRequest | undefined = undefined;
   /** When the answer is due, for a batcher with deadlines: milliseconds on the model's clock, infinite for never. */
   due = Number.POSITIVE_INFINITY;
-  /** Number of the request in the order of arrival, for a batcher with deadlines. */
+  /** Place in a queue by deadline (the time at which it is due) or by shares (a virtual time). */
+  order = 0;
+  /** The caller that is charged for the request, where callers share the model. */
+  share: CallerShare | undefined = undefined;
+  /** Number of the request in the order of arrival, for a batcher with deadlines or shares. */
   ticket = 0;
   /** Fires when the request has waited as long as the policy of its queue allows. */
   queueDeadline: Deadline | undefined = undefined;
@@ -283,6 +300,7 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
     request.requestedOutputs = NO_OUTPUTS;
     request.queueTimeoutMicroseconds = this.#remainingMicroseconds(now);
     request.deadline = this.deadline;
+    request.caller = this.caller;
     if (this.clientLimitMs > 0) {
       request.clientLimitMs = Math.max(1e-3, this.clientLimitMs - (now - this.queueStart));
     }

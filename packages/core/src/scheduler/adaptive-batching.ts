@@ -3,14 +3,14 @@ import type { Payload } from "../batch/payload.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { InferenceRequest } from "../request/inference-request.js";
+import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
 import {
   type DurationCurve,
   type DurationFit,
   ENOUGH_OBSERVATIONS,
   expectedMs,
   learnDuration,
-} from "./batch-times.js";
-import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
+} from "./learned-times.js";
 import type { PriorityQueue } from "./priority-queue.js";
 
 /**

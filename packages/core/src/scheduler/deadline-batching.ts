@@ -2,9 +2,9 @@ import { errorWithoutStack, type TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
-import type { InferenceRequest } from "../request/inference-request.js";
-import { BatchTimes, type InstanceTimes } from "./batch-times.js";
+import type { CallerShare, InferenceRequest } from "../request/inference-request.js";
 import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
+import { type InstanceTimes, LearnedTimes } from "./learned-times.js";
 import type { QueuedRequestView } from "./priority-queue.js";
 import type { UrgencyQueue } from "./urgency-queue.js";
 
@@ -28,6 +28,15 @@ const DEMAND_POINTS = 16;
 const PATIENCE_MS = 1000;
 /** That share. */
 const PATIENT_SHARE = 0.25;
+/** Requests of a fair queue that are looked at for a batch, as a multiple of the largest batch. */
+const FAIR_REACH = 2;
+/**
+ * Demand for which fair batches are sized at most, as a share of what the instances can do. Larger batches would make
+ * other callers wait for little gain.
+ */
+const FAIR_DEMAND = 0.9;
+/** Time after which a caller that sends alone has the largest batches again, in milliseconds. */
+const CONTENDED_MS = 1000;
 /** What was learnt this long ago is tried again: a request for which it leaves no hope runs, in milliseconds. */
 const STALE_MS = 1000;
 
@@ -38,7 +47,7 @@ const STALE_MS = 1000;
  * ```
  * request --admit--> UrgencyQueue --plan--> formBatch --> payload --> instance
  *              |                    |                                    |
- *           no hope              no hope <------- BatchTimes, loss ------+
+ *           no hope              no hope <------- LearnedTimes, loss ------+
  * ```
  *
  * A batch is as large as its tightest member allows. Where time is scarce, so that some requests are lost anyway, a batch
@@ -49,16 +58,18 @@ const STALE_MS = 1000;
 export class DeadlineBatching implements BatchPlanner {
   readonly #queue: UrgencyQueue;
   readonly #maxRows: number;
-  readonly #times: BatchTimes;
+  readonly #times: LearnedTimes;
   readonly #arrivals = new ArrivalsByLimit();
-  #ticket = 0;
+  /** The caller of the last request, and when it was another one than that of the request before. */
+  #lastShare: CallerShare | undefined;
+  #otherAt = Number.NEGATIVE_INFINITY;
   /** Share of the requests that were lost lately. */
   #loss = 0;
 
   constructor(queue: UrgencyQueue, maxRows: number, instances: InstanceGroup) {
     this.#queue = queue;
     this.#maxRows = maxRows;
-    this.#times = new BatchTimes(instances, maxRows);
+    this.#times = new LearnedTimes(instances, maxRows);
   }
 
   started(instance: ModelInstance, payload: Payload, now: number): void {
@@ -76,9 +87,11 @@ export class DeadlineBatching implements BatchPlanner {
    * @throws TritonError UNAVAILABLE with `retryAfterMs`
    */
   admit(request: InferenceRequest, now: number): void {
-    const due = this.#queue.dueOf(request);
-    request.due = due;
-    request.ticket = this.#ticket++;
+    const { due, share } = request;
+    if (share !== this.#lastShare) {
+      if (this.#lastShare !== undefined) this.#otherAt = now;
+      this.#lastShare = share;
+    }
     this.#loss *= KEPT_LOSS;
     this.#arrivals.add(due - now, request.rows, now);
     if (due === Number.POSITIVE_INFINITY) return;
@@ -86,7 +99,7 @@ export class DeadlineBatching implements BatchPlanner {
     if (times === undefined || this.#isStale(now)) return;
     const idleInMs = this.#times.idleInMs(now);
     if (idleInMs.length === 0) return;
-    const ahead = this.#queue.countDueBefore(due);
+    const ahead = this.#queue.countAhead(request);
     const queuedMs = ahead / (times.topRowsPerMs * idleInMs.length);
     const expectedMs = idleInMs[0]! + queuedMs + times.expectedMs(request.rows);
     if (now + expectedMs <= due) return;
@@ -111,7 +124,9 @@ export class DeadlineBatching implements BatchPlanner {
     this.#arrivals.windowMs = Math.max(10, 6 * times.expectedMs(times.best));
     if (!this.#isStale(now)) this.#endHopeless(now, times);
     if (queue.size === 0) return undefined;
-    const { dated, maxRows } = this.#chooseDated(now, times, given.maxBatchSize);
+    const { dated, maxRows } = queue.isFair
+      ? this.#chooseFair(now, times, given.maxBatchSize)
+      : this.#chooseDated(now, times, given.maxBatchSize);
     const batch = this.#withPatient(dated, maxRows, now);
     if (batch.length === 0) return undefined;
     const { waitMs, oldest } = this.#wait(batch, given, now, times);
@@ -137,7 +152,10 @@ export class DeadlineBatching implements BatchPlanner {
   #endHopeless(now: number, times: InstanceTimes): void {
     const queue = this.#queue;
     const hopeless: InferenceRequest[] = [];
-    const most = queue.countDueBefore(now + times.expectedMs(this.#maxRows));
+    // Behind these, requests of a fair queue expire by themselves.
+    const most = queue.isFair
+      ? Math.min(queue.datedCount, FAIR_REACH * this.#maxRows)
+      : queue.countDueBefore(now + times.expectedMs(this.#maxRows));
     for (let i = 0; i < most; i++) {
       const request = queue.dated(i);
       if (request.due < now + times.expectedMs(request.rows)) hopeless.push(request);
@@ -164,15 +182,7 @@ export class DeadlineBatching implements BatchPlanner {
     const queue = this.#queue;
     const idleInMs = this.#times.idleInMs(now);
     const demand = this.#demand(now);
-    const top = times.rowsPerMs(times.best) * idleInMs.length;
-    const scarcity = Math.min(
-      1,
-      Math.max(
-        0,
-        (this.#loss - SCARCE_LOSS) / SCARCE_LOSS_WIDTH,
-        (demand / top - SCARCE_DEMAND) / SCARCE_DEMAND_WIDTH,
-      ),
-    );
+    const scarcity = this.#scarcity(demand / (times.rowsPerMs(times.best) * idleInMs.length));
     const most = Math.min(limit, this.#mostRows(now, times, demand, idleInMs));
     const count = queue.datedCount;
     if (count === 0) return { dated: [], maxRows: most };
@@ -190,16 +200,79 @@ export class DeadlineBatching implements BatchPlanner {
     const { from, to, maxRows } = chosen;
     const dated: InferenceRequest[] = [];
     for (let i = from; i < to; i++) dated.push(queue.dated(i));
-    if (from > 0) {
-      const leftOut: InferenceRequest[] = [];
-      for (let i = 0; i < from; i++) leftOut.push(queue.dated(i));
-      const endsAt = now + Math.min(times.expectedMs(chosen.rows), idleInMs[1] ?? Number.POSITIVE_INFINITY);
-      for (const request of leftOut) {
-        if (request.due < endsAt + times.expectedMs(request.rows)) this.#end(request, now, times);
-      }
-    }
+    const leftOut: InferenceRequest[] = [];
+    for (let i = 0; i < from; i++) leftOut.push(queue.dated(i));
+    this.#endLeftOut(leftOut, chosen.rows, now, times);
     // Listeners of requests that were ended may have cancelled others.
     return { dated: dated.filter(({ holder }) => holder === queue), maxRows };
+  }
+
+  /**
+   * The requests that run next in the order of shares. While time is scarce, those that are too tight for a large batch
+   * may be left out.
+   */
+  #chooseFair(
+    now: number,
+    times: InstanceTimes,
+    limit: number,
+  ): { readonly dated: readonly InferenceRequest[]; readonly maxRows: number } {
+    const queue = this.#queue;
+    const idleInMs = this.#times.idleInMs(now);
+    const top = times.rowsPerMs(times.best) * idleInMs.length;
+    let demand = 0;
+    for (const { rowsPerMs } of this.#arrivals.rates(now)) demand += rowsPerMs;
+    // Callers that send more than there is time for do not decide the size of batches.
+    const served = Math.min(demand, FAIR_DEMAND * top);
+    const share = demand > served ? served / demand : 1;
+    let most = Math.min(limit, this.#mostRows(now, times, served, idleInMs, share));
+    if (now - this.#otherAt < CONTENDED_MS) {
+      const enough = FAIR_DEMAND * times.rowsPerMs(times.best);
+      most = Math.min(
+        most,
+        smallest(times.best, (rows) => times.rowsPerMs(rows) >= enough),
+      );
+    }
+    const next: InferenceRequest[] = [];
+    for (let i = 0; i < Math.min(queue.datedCount, FAIR_REACH * this.#maxRows); i++)
+      next.push(queue.dated(i));
+    let chosen = fairBatch(next, most, now, times);
+    const scarcity = this.#scarcity(demand / top);
+    if (scarcity > 0) {
+      let best = chosen;
+      for (let size = most; size >= 1; size = size >> 1) {
+        const roomy = next.filter(({ due }) => now + times.plannedMs(size) <= due);
+        const batch = fairBatch(roomy, size, now, times);
+        if (batch.perMs > best.perMs) best = batch;
+      }
+      if (chosen.perMs < ENOUGH_GOODPUT * scarcity * best.perMs) chosen = best;
+    }
+    const taken = new Set(chosen.requests);
+    const last = next.findLastIndex((request) => taken.has(request));
+    const leftOut = next.filter((request, i) => i < last && !taken.has(request));
+    this.#endLeftOut(leftOut, chosen.rows, now, times);
+    const dated = chosen.requests.filter(({ holder }) => holder === queue);
+    return { dated, maxRows: Math.max(1, chosen.rows) };
+  }
+
+  /**
+   * Returns how scarce time is, from 0 to 1.
+   *
+   * @param demand share of what the instances can do
+   */
+  #scarcity(demand: number): number {
+    const byLoss = (this.#loss - SCARCE_LOSS) / SCARCE_LOSS_WIDTH;
+    const byDemand = (demand - SCARCE_DEMAND) / SCARCE_DEMAND_WIDTH;
+    return Math.min(1, Math.max(0, byLoss, byDemand));
+  }
+
+  /** Ends requests that a batch leaves out, if they have no hope after it. */
+  #endLeftOut(requests: readonly InferenceRequest[], rows: number, now: number, times: InstanceTimes): void {
+    if (requests.length === 0) return;
+    const nextIdleMs = this.#times.idleInMs(now)[1] ?? Number.POSITIVE_INFINITY;
+    const endsAt = now + Math.min(times.expectedMs(rows), nextIdleMs);
+    for (const request of requests) {
+      if (request.due < endsAt + times.expectedMs(request.rows)) this.#end(request, now, times);
+    }
   }
 
   /**
@@ -230,8 +303,16 @@ export class DeadlineBatching implements BatchPlanner {
   /**
    * The most rows of the next batch: as many as leave requests that arrive meanwhile the time for a batch of their own,
    * and at least so many that batches of this size keep up with the demand.
+   *
+   * @param share share of the arrivals that are served
    */
-  #mostRows(now: number, times: InstanceTimes, demand: number, idleInMs: readonly number[]): number {
+  #mostRows(
+    now: number,
+    times: InstanceTimes,
+    demand: number,
+    idleInMs: readonly number[],
+    share = 1,
+  ): number {
     const nextIdleMs = idleInMs[1] ?? Number.POSITIVE_INFINITY;
     const count = Math.max(1, idleInMs.length);
     const { best } = times;
@@ -241,7 +322,7 @@ export class DeadlineBatching implements BatchPlanner {
     for (const { limitMs, rowsPerMs } of this.#arrivals.rates(now)) {
       const blocks = (rows: number): boolean => {
         const busyMs = Math.min(times.plannedMs(rows), nextIdleMs);
-        const coming = rowsPerMs * busyMs;
+        const coming = share * rowsPerMs * busyMs;
         const own = Math.ceil(
           Math.min(this.#maxRows, Math.max(1, coming + COMING_SAFETY * Math.sqrt(coming))),
         );
@@ -336,6 +417,35 @@ function windowFrom(
   }
   const isTight = to < queue.datedCount && inTime < most;
   return { from, to, rows, maxRows, perMs: (to - from) / times.expectedMs(rows), isTight };
+}
+
+/** A batch in the order of shares. */
+interface FairBatch {
+  readonly requests: readonly InferenceRequest[];
+  readonly rows: number;
+  /** In-time answers for each millisecond. */
+  readonly perMs: number;
+}
+
+/** The first requests of a list that are in time together, up to a number of rows. */
+function fairBatch(
+  list: readonly InferenceRequest[],
+  most: number,
+  now: number,
+  times: InstanceTimes,
+): FairBatch {
+  const requests: InferenceRequest[] = [];
+  let rows = 0;
+  let due = Number.POSITIVE_INFINITY;
+  for (const request of list) {
+    const grown = rows + request.rows;
+    const tightest = Math.min(due, request.due);
+    if (requests.length > 0 && (grown > most || now + times.plannedMs(grown) > tightest)) break;
+    requests.push(request);
+    rows = grown;
+    due = tightest;
+  }
+  return { requests, rows, perMs: rows === 0 ? 0 : requests.length / times.expectedMs(rows) };
 }
 
 /** The smallest number from 1 to `most` for which a condition holds that holds for all larger ones; else `most`. */

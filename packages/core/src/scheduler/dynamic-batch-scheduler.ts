@@ -1,13 +1,14 @@
 import type { ModelConfig, TritonError } from "@tritonjs/protocol";
 import { EqualInputsRule, NO_PAYLOAD, Payload } from "../batch/payload.js";
 import { defaultDynamicBatching } from "../config/defaults.js";
-import { deadlineSetting, targetLatencyMs } from "../config/model-options.js";
+import { deadlineSetting, type ShareOptions, targetLatencyMs } from "../config/model-options.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { InferenceRequest, ResponseGate } from "../request/inference-request.js";
 import { Alarm, type Clock, type DeadlineQueue } from "../system/clock.js";
 import { AdaptiveBatching } from "./adaptive-batching.js";
 import { DeadlineBatching } from "./deadline-batching.js";
+import { FairShares } from "./fair-shares.js";
 import {
   type BatchDecision,
   type BatchingRules,
@@ -67,7 +68,7 @@ export class DynamicBatchScheduler implements Scheduler {
     clock: Clock,
     deadlines: DeadlineQueue,
     holdUntil = 0,
-    { maxBatchCost, padded, mixed, alone = false, ordered, levels, onChange }: BatcherShare = {},
+    { maxBatchCost, padded, mixed, alone = false, shares, ordered, levels, onChange }: BatcherShare = {},
   ) {
     const batching = config.dynamicBatching ?? defaultDynamicBatching();
     this.#instances = instances;
@@ -86,7 +87,7 @@ export class DynamicBatchScheduler implements Scheduler {
     this.#ordered = batching.preserveOrdering ? (ordered ?? new OrderedResponses()) : undefined;
     const target = targetLatencyMs(config);
     const setting = deadlineSetting(config);
-    if (setting === undefined) {
+    if (setting === undefined && shares === undefined) {
       const queue = new PriorityQueue(batching, deadlines, now, look, levels);
       this.#queue = queue;
       if (target !== undefined) {
@@ -95,7 +96,8 @@ export class DynamicBatchScheduler implements Scheduler {
         this.#planner = new AdaptiveBatching(rules, queue, instances);
       }
     } else {
-      const queue = new UrgencyQueue(batching, deadlines, setting.defaultMs, now, look);
+      const fair = shares && new FairShares(shares, this.#rules.maxBatchSize);
+      const queue = new UrgencyQueue(batching, deadlines, setting?.defaultMs ?? 0, now, look, fair);
       this.#queue = queue;
       this.#planner = new DeadlineBatching(queue, Math.max(1, config.maxBatchSize), instances);
     }
@@ -135,6 +137,7 @@ export class DynamicBatchScheduler implements Scheduler {
 
   enqueue(request: InferenceRequest): void {
     if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
+    this.#queue.place?.(request);
     this.#planner?.admit(request, this.#clock.now());
     this.#queue.push(request);
     if (this.#hold !== undefined) this.#countArrival(this.#hold);
@@ -283,6 +286,8 @@ interface BatcherShare {
   readonly padded?: ReadonlySet<string> | undefined;
   /** True if requests with different optional inputs may share a batch, which the model divides by itself. */
   readonly mixed?: boolean | undefined;
+  /** How callers share the model. */
+  readonly shares?: ShareOptions | undefined;
   /** True if each request is a batch of its own. */
   readonly alone?: boolean | undefined;
   readonly ordered?: OrderedResponses | undefined;

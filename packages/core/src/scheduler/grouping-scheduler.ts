@@ -12,6 +12,8 @@ import {
   type BatchingRequest,
   type BatchKey,
   deadlineSetting,
+  type ShareOptions,
+  shareSetting,
   targetLatencyMs,
   type VariableLengthOptions,
 } from "../config/model-options.js";
@@ -62,6 +64,7 @@ export class GroupingScheduler implements Scheduler {
     private readonly grouping: BatchGrouping,
     private readonly padded: ReadonlySet<string>,
     holdUntil = 0,
+    private readonly shares?: ShareOptions,
   ) {
     this.mergeAfterMs = config.dynamicBatching!.maxQueueDelayMicroseconds / 1000;
     this.maxBatchSize = config.maxBatchSize;
@@ -162,7 +165,8 @@ export class GroupingScheduler implements Scheduler {
     const { config, instances, clock, deadlines, padded } = this;
     const { maxBatchCost } = this.grouping;
     const onChange = () => this.#changed(group);
-    const share = { maxBatchCost, padded, levels: this.#levels, ordered: this.#ordered, onChange };
+    const { shares } = this;
+    const share = { maxBatchCost, padded, shares, levels: this.#levels, ordered: this.#ordered, onChange };
     const held = this.#hold.isOver ? 0 : Number.POSITIVE_INFINITY;
     const group: DynamicBatchScheduler = new DynamicBatchScheduler(
       config,
@@ -340,6 +344,9 @@ export function planVariableLength(
     ...groupingProblems(options),
     ...(batchBy !== undefined && targetLatencyMs(config) !== undefined
       ? ["config.batcher.batchBy and config.batcher.targetLatencyMs are both given: leave one of them out"]
+      : []),
+    ...(batchBy !== undefined && shareSetting(config) !== undefined
+      ? ["config.batcher.batchBy and config.batcher.shares are both given: leave one of them out"]
       : []),
     ...(batchBy !== undefined && deadlineSetting(config) !== undefined
       ? ["config.batcher.batchBy and config.batcher.deadlines are both given: leave one of them out"]

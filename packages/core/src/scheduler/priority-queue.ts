@@ -26,6 +26,8 @@ export interface BatcherQueue extends QueuedRequestView {
   /** True if batches may be formed ahead of the instances. */
   readonly allowsPrefetch: boolean;
   freePlaces(priority?: number): number;
+  /** Finds the place of a request, before it is admitted, in a queue with an order of its own. */
+  place?(request: InferenceRequest): void;
   /** @throws TritonError UNAVAILABLE if the level of the request is full. */
   push(request: InferenceRequest): void;
   take(request: InferenceRequest): void;

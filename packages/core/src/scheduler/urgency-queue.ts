@@ -2,6 +2,7 @@ import { type ModelDynamicBatching, queueFullError, timeoutError } from "@triton
 import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
 import type { DeadlineQueue } from "../system/clock.js";
 import { LinkedList } from "../system/collections.js";
+import type { FairShares } from "./fair-shares.js";
 import {
   type BatcherQueue,
   freePlacesOf,
@@ -19,6 +20,8 @@ import {
  * ```
  * dated:   due 12.0 | due 12.5 | due 80.1 | ...     patient: first come | ...
  * ```
+ *
+ * Where callers share the model, all requests are in the array, in the order of their shares.
  */
 export class UrgencyQueue implements BatcherQueue, RequestHolder {
   /** Always false: a request that is handed over could not be overtaken any more. */
@@ -31,7 +34,9 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   #expired = 0;
   readonly #bounded: boolean;
   readonly #defaultLimitMs: number;
-  /** Sorted by `due`, then by arrival, from `#first` on. */
+  readonly #shares: FairShares | undefined;
+  #ticket = 0;
+  /** Sorted by `order`, then by arrival, from `#first` on. */
   #dated: (InferenceRequest | undefined)[] = [];
   #first = 0;
   readonly patient = new LinkedList<InferenceRequest>();
@@ -41,6 +46,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   /**
    * @param defaultLimitMs limit of requests that bring none and whose level has none; 0 for none
    * @param onExpired called after a timeout has changed the queue
+   * @param shares set where callers share the model
    */
   constructor(
     batching: ModelDynamicBatching,
@@ -48,13 +54,20 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     defaultLimitMs: number,
     now: () => number,
     onExpired: () => void,
+    shares?: FairShares,
   ) {
     this.#now = now;
+    this.#shares = shares;
     this.#batching = batching;
     this.#deadlines = deadlines;
     this.#onExpired = onExpired;
     this.#bounded = isBounded(batching);
     this.#defaultLimitMs = defaultLimitMs;
+  }
+
+  /** True if the order is that of shares, not of deadlines. */
+  get isFair(): boolean {
+    return this.#shares !== undefined;
   }
 
   get size(): number {
@@ -75,7 +88,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   }
 
   after(request: InferenceRequest): InferenceRequest | undefined {
-    if (request.due === Number.POSITIVE_INFINITY) return request.next;
+    if (this.#isPatient(request)) return request.next;
     const next = this.#indexOf(request) + 1;
     return next < this.#dated.length ? this.#dated[next] : this.patient.head;
   }
@@ -104,17 +117,41 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   }
 
   freePlaces(priority?: number): number {
-    if (!this.#bounded) return Number.POSITIVE_INFINITY;
+    // A full queue has room for a caller that has had less than its share.
+    if (!this.#bounded || this.isFair) return Number.POSITIVE_INFINITY;
     return freePlacesOf(this.#batching, (level) => this.#sizes.get(level) ?? 0, priority);
   }
 
-  /** Number of requests whose answers are due before a time, in milliseconds on the model's clock. */
+  /** Number of requests that run before one that is not in the queue yet. */
+  countAhead({ order }: InferenceRequest): number {
+    return this.#lowerBound(order, Number.POSITIVE_INFINITY) - this.#first;
+  }
+
+  /** Number of requests in a queue by deadline whose answers are due by a time, in milliseconds on the model's clock. */
   countDueBefore(at: number): number {
     return this.#lowerBound(at, Number.POSITIVE_INFINITY) - this.#first;
   }
 
+  /** Refuses the request that would run last: the newcomer, or one of its level in the queue. */
+  #makeRoom(request: InferenceRequest, level: number): void {
+    if (this.isFair) {
+      for (let i = this.#dated.length - 1; i >= this.#first; i--) {
+        const last = this.#dated[i]!;
+        if (last.order <= request.order) break;
+        if (levelOf(this.#batching, last.priority) !== level) continue;
+        last.cancel(queueFullError(last.id));
+        return;
+      }
+    }
+    throw queueFullError(request.id);
+  }
+
+  #isPatient({ due }: InferenceRequest): boolean {
+    return due === Number.POSITIVE_INFINITY && this.#shares === undefined;
+  }
+
   /** When the answer to a request is due: by its own deadline or timeout, else by its level, else by the model. */
-  dueOf(request: InferenceRequest): number {
+  #dueOf(request: InferenceRequest): number {
     const { deadline, clientLimitMs, queueTimeoutMicroseconds: timeout, queueStart } = request;
     let own = deadline ?? Number.POSITIVE_INFINITY;
     if (timeout > 0) own = Math.min(own, queueStart + timeout / 1000);
@@ -128,29 +165,40 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     return this.#defaultLimitMs > 0 ? queueStart + this.#defaultLimitMs : Number.POSITIVE_INFINITY;
   }
 
-  /** Adds a request whose `due` is set. */
+  /** Sets when a request is due, and its place in the order. */
+  place(request: InferenceRequest): void {
+    request.ticket = this.#ticket++;
+    request.due = this.#dueOf(request);
+    if (this.#shares === undefined) request.order = request.due;
+    else this.#shares.place(request);
+  }
+
+  /** Adds a request that has its place. */
   push(request: InferenceRequest): void {
     const level = levelOf(this.#batching, request.priority);
     if (this.#bounded) {
-      const size = this.#sizes.get(level) ?? 0;
-      if (placesLeft(policyOf(this.#batching, level), size) === 0) throw queueFullError(request.id);
-      this.#sizes.set(level, size + 1);
+      if (placesLeft(policyOf(this.#batching, level), this.#sizes.get(level) ?? 0) === 0) {
+        this.#makeRoom(request, level);
+      }
+      this.#sizes.set(level, (this.#sizes.get(level) ?? 0) + 1);
     }
     this.rows += request.rows;
     request.holder = this;
     const { due } = request;
-    if (due === Number.POSITIVE_INFINITY) {
+    if (this.#isPatient(request)) {
       this.patient.push(request);
       return;
     }
+    this.#shares?.joined(request);
     this.#insert(request);
     // The model ends a request with a deadline of its own.
-    if (request.deadline !== due)
+    if (request.deadline !== due && due < Number.POSITIVE_INFINITY)
       request.queueDeadline = this.#deadlines.add(due, () => this.#expire(request));
   }
 
   take(request: InferenceRequest): void {
-    this.remove(request);
+    this.#shares?.ran(request);
+    this.#remove(request);
   }
 
   /** Number of requests that have left because their deadlines passed, since the last call. */
@@ -161,6 +209,11 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   }
 
   remove(request: InferenceRequest): void {
+    this.#shares?.left(request);
+    this.#remove(request);
+  }
+
+  #remove(request: InferenceRequest): void {
     if (request.settled && this.#now() >= request.due) this.#expired++;
     request.holder = undefined;
     request.queueDeadline?.cancel();
@@ -170,7 +223,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
       const level = levelOf(this.#batching, request.priority);
       this.#sizes.set(level, this.#sizes.get(level)! - 1);
     }
-    if (request.due === Number.POSITIVE_INFINITY) this.patient.remove(request);
+    if (this.#isPatient(request)) this.patient.remove(request);
     else this.#drop(request);
   }
 
@@ -182,11 +235,13 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
 
   /** Gives up on the deadline of a request. */
   delay(request: InferenceRequest): void {
-    this.#drop(request);
     request.queueDeadline?.cancel();
     request.queueDeadline = undefined;
+    if (this.#shares === undefined) {
+      this.#drop(request);
+      this.patient.push(request);
+    }
     request.due = Number.POSITIVE_INFINITY;
-    this.patient.push(request);
   }
 
   #expire(request: InferenceRequest): void {
@@ -200,8 +255,9 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     const dated = this.#dated;
     // Most often it is due last among those that wait.
     let at = dated.length;
-    if (at > this.#first && dated[at - 1]!.due > request.due)
-      at = this.#lowerBound(request.due, request.ticket);
+    if (at > this.#first && dated[at - 1]!.order > request.order) {
+      at = this.#lowerBound(request.order, request.ticket);
+    }
     if (at === dated.length) dated.push(request);
     else dated.splice(at, 0, request);
   }
@@ -220,18 +276,18 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
 
   #indexOf(request: InferenceRequest): number {
     if (this.#dated[this.#first] === request) return this.#first;
-    return this.#lowerBound(request.due, request.ticket);
+    return this.#lowerBound(request.order, request.ticket);
   }
 
   /** Index of the first request that is not before this place in the order. */
-  #lowerBound(due: number, ticket: number): number {
+  #lowerBound(order: number, ticket: number): number {
     const dated = this.#dated;
     let low = this.#first;
     let high = dated.length;
     while (low < high) {
       const middle = (low + high) >> 1;
       const one = dated[middle]!;
-      if (one.due < due || (one.due === due && one.ticket < ticket)) low = middle + 1;
+      if (one.order < order || (one.order === order && one.ticket < ticket)) low = middle + 1;
       else high = middle;
     }
     return low;

@@ -1,5 +1,5 @@
 import { errorFor, type ModelConfig } from "@tritonjs/protocol";
-import { deadlineSetting } from "../config/model-options.js";
+import { deadlineSetting, shareSetting } from "../config/model-options.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 
 /** Header with the milliseconds that a client waits for the answer. */
@@ -16,9 +16,14 @@ const MILLISECONDS: Readonly<Record<string, number>> = {
   n: 1e-6,
 };
 
+/** Header with the name of the caller. */
+const CALLER_HEADER = "tritonjs-caller";
+/** Longest name that is kept, in characters. */
+const LONGEST_NAME = 128;
+
 /**
- * Reads from the headers of a client how long it waits for the answer, for a model with deadlines. Other models are not
- * told: Triton ignores these headers.
+ * Reads from the headers of a client how long it waits for the answer, for a model with deadlines, and who it is, for a
+ * model that callers share. Other models are not told: Triton ignores these headers.
  *
  * @param header returns the first value of a header
  * @throws TritonError INVALID_ARG for a value that is not a time
@@ -28,6 +33,11 @@ export function readCallerHeaders(
   config: Pick<ModelConfig, "parameters">,
   header: (name: string) => string | undefined,
 ): void {
+  const shares = shareSetting(config);
+  if (shares !== undefined) {
+    const name = header(shares.by === "caller" ? CALLER_HEADER : shares.by);
+    if (name !== undefined) request.caller = name.slice(0, LONGEST_NAME);
+  }
   if (deadlineSetting(config) === undefined) return;
   const own = header(TIMEOUT_HEADER);
   const limits = [

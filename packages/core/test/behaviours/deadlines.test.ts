@@ -108,6 +108,24 @@ describe("deadlines", () => {
     expect(bench.batches).toEqual([[1]]);
   });
 
+  it("are counted by level and outcome", async () => {
+    const bench = await new Bench(20, 0).bind({ maxBatchSize: 1 });
+    await bench.teach();
+    const sent = [
+      bench.send(1, { timeoutMs: 100, priority: 2 }),
+      bench.send(2, { timeoutMs: 100, priority: 2 }),
+      bench.send(3, { timeoutMs: 15 }),
+    ];
+    await bench.clock.advance(200);
+    await Promise.all(sent);
+    const lines = (await bench.triton.service.metrics()).split("\n");
+    const count = (level: number, outcome: string) =>
+      `tritonjs_deadline_total{model="echo",version="1",level="${level}",outcome="${outcome}"}`;
+    expect(lines).toContain(`${count(2, "in_time")} 2`);
+    expect(lines).toContain(`${count(0, "hopeless")} 1`);
+    expect(lines).toContain(`${count(0, "late")} 0`);
+  });
+
   it("refuse nothing while the model is cold", async () => {
     const bench = await new Bench(40, 0).bind({ maxBatchSize: 1 });
     const first = bench.send(1, { timeoutMs: 30 });

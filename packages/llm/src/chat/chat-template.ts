@@ -1,8 +1,10 @@
 import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { Environment, Interpreter, Template } from "@huggingface/jinja";
+import { Template } from "@huggingface/jinja";
 import { definedMembers, errorFor, TritonError } from "@tritonjs/protocol";
+import { JoinFault, printed, type TemplateFunction, templateValue, type Value } from "./python-values.js";
 import { detectReasoning, type ReasoningForm } from "./reasoning-form.js";
+import { evaluateTemplate, type TemplateNode } from "./template-evaluator.js";
 import { detectToolCallFamily, type ToolCallFamily } from "./tool-call-family.js";
 
 /** Input of {@link ChatTemplate.render}. */
@@ -28,9 +30,8 @@ export interface ChatTemplateOptions {
 }
 
 interface Compiled {
-  readonly template: Template;
+  readonly program: TemplateNode;
   readonly file: string;
-  readonly form: ArgumentsForm;
 }
 
 /**
@@ -104,9 +105,14 @@ export class ChatTemplate {
    *
    * @throws TritonError INVALID_ARG if the template rejects the messages, with the template's own message, or fails
    */
-  render({ messages, tools, addGenerationPrompt, variables }: ChatTemplateInput): string {
+  render(input: ChatTemplateInput): string {
+    return this.#render(input, "object");
+  }
+
+  #render(input: ChatTemplateInput, form: ArgumentsForm): string {
+    const { messages, tools, addGenerationPrompt, variables } = input;
     const hasTools = tools !== undefined && tools.length > 0;
-    const { template, file, form } = hasTools ? this.#toolUse : this.#default;
+    const { program, file } = hasTools ? this.#toolUse : this.#default;
     const values = {
       // Values of transformers for a template that is called without them.
       documents: null,
@@ -120,57 +126,44 @@ export class ChatTemplate {
       add_generation_prompt: addGenerationPrompt,
     };
     try {
-      const environment = new Environment();
-      for (const [name, value] of Object.entries(values)) environment.set(name, value);
-      return String(new Interpreter(environment).run(template.parsed).value);
+      return evaluateTemplate(program, valuesOf(values));
     } catch (error) {
       if (error instanceof TemplateRejection) {
         throw new TritonError("INVALID_ARG", `the chat template rejects the messages: ${error.message}`);
+      }
+      // The templates of DeepSeek join the arguments of calls to a text.
+      if (error instanceof JoinFault && form === "object" && messages.some((one) => one.tool_calls?.length)) {
+        return this.#render(input, "text");
       }
       const text = `cannot render the chat template of ${file}: ${(error as Error).message}`;
       throw errorFor("INVALID_ARG", text, { cause: error });
     }
   }
 
-  #globals(): Record<string, unknown> {
+  #globals(): Record<string, TemplateFunction> {
     return {
-      true: true,
-      True: true,
-      false: false,
-      False: false,
-      none: null,
-      None: null,
-      range,
-      raise_exception: (message: unknown) => {
-        throw new TemplateRejection(String(message));
+      raise_exception: ([message]) => {
+        throw new TemplateRejection(printed(message));
       },
-      strftime_now: (format: unknown) => strftime(this.#now(), String(format)),
+      strftime_now: ([format]) => strftime(this.#now(), printed(format)),
     };
   }
+}
+
+/** Values of JSON as a template sees them; functions stay what they are. */
+function valuesOf(values: Readonly<Record<string, unknown>>): Record<string, Value> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, templateValue(value)]));
 }
 
 class TemplateRejection extends Error {}
 
 function compile(text: string, file: string): Compiled {
   try {
-    return { template: new Template(text), file, form: argumentsForm(text) };
+    return { program: new Template(text.replace(/\r\n?/g, "\n")).parsed, file };
   } catch (error) {
     const text = `cannot parse the chat template of ${file}: ${(error as Error).message}`;
     throw errorFor("INVALID_ARG", text, { cause: error });
   }
-}
-
-/** The templates of DeepSeek join the arguments to a text, which fails for an object. */
-function argumentsForm(template: string): ArgumentsForm {
-  return /\['arguments'\]\s*\+|\.arguments\s*\+/.test(template) ? "text" : "object";
-}
-
-function range(start: number, stop?: number, step = 1): number[] {
-  const [from, to] = stop === undefined || stop === null ? [0, start] : [start, stop];
-  if (step === 0) throw new Error("range() arg 3 must not be zero");
-  const values: number[] = [];
-  for (let value = from; step > 0 ? value < to : value > to; value += step) values.push(value);
-  return values;
 }
 
 function tokensOf({ bosToken: bos_token, eosToken: eos_token }: ChatTemplateOptions): Record<string, string> {
@@ -232,6 +225,18 @@ export interface ChatTool {
     readonly parameters?: Readonly<Record<string, unknown>>;
     readonly strict?: boolean | null;
   };
+}
+
+/**
+ * Messages as a server gives them to a template: an assistant that only calls tools has an empty text. Clients send
+ * null, for which many templates fail, and none was trained on the word None.
+ */
+export function withTexts(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  return messages.map((message) =>
+    message.role === "assistant" && (message.content ?? undefined) === undefined
+      ? { ...message, content: "" }
+      : message,
+  );
 }
 
 /** How a template wants the arguments of earlier calls: as objects, or as the JSON text that it joins itself. */

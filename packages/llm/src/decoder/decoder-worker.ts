@@ -4,7 +4,7 @@ import { openSession } from "@tritonjs/backends/onnxruntime";
 import type { InferContext } from "@tritonjs/core";
 import type { WorkerBatch, WorkerHost, WorkerModel } from "@tritonjs/core/backend";
 import { errorFor, TritonError } from "@tritonjs/protocol";
-import { ChatTemplate } from "../chat/chat-template.js";
+import { ChatTemplate, withTexts } from "../chat/chat-template.js";
 import { reasoningTokens } from "../chat/reasoning-form.js";
 import { TOOL_CALL_TOKENS } from "../chat/tool-call-family.js";
 import { readConstraintVocabulary, StructuredOutput } from "../sampling/structured-output.js";
@@ -282,7 +282,7 @@ class Decoder {
     addGenerationPrompt,
   }: TextRequest): string {
     if (this.template !== undefined) {
-      return this.template.render({ messages, tools, variables, addGenerationPrompt });
+      return this.template.render({ messages: withTexts(messages), tools, variables, addGenerationPrompt });
     }
     const text = `messages to model '${this.modelName}': expected a chat template in tokenizer_config.json, got none; send 'text_input'`;
     throw errorFor("MODEL_NOT_SUPPORTED", text);

@@ -1,4 +1,4 @@
-import type { ChatContentPart, ChatMessage, ChatTool } from "../chat/chat-template.js";
+import { type ChatContentPart, type ChatMessage, type ChatTool, withTexts } from "../chat/chat-template.js";
 import { checkLength, emptyField, invalidField, missingField, shown, wrongType } from "./openai-error.js";
 import {
   type Fields,
@@ -140,7 +140,7 @@ function checkContent(message: Fields, role: string): void {
  * @throws OpenAiError 400 for an image, audio or a file
  */
 export function textMessages(messages: readonly ChatMessage[], model: string): readonly ChatMessage[] {
-  return messages.map((message, index) => {
+  return withTexts(messages).map((message, index) => {
     const { content, role } = message;
     if (Array.isArray(content)) {
       for (const [part, { type }] of (content as readonly ChatContentPart[]).entries()) {

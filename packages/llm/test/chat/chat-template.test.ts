@@ -78,7 +78,7 @@ describe("a chat template", () => {
       "{{ thinking }} {{ messages[0].content }} {{ add_generation_prompt }}",
     );
     const variables = { thinking: "on", messages: [], add_generation_prompt: false };
-    expect(render(template, { variables })).toBe("on Hi true");
+    expect(render(template, { variables })).toBe("on Hi True");
   });
 
   it("formats the date in English, with the codes of Python", () => {
@@ -110,14 +110,14 @@ describe("a chat template", () => {
     const call = { id: "c1", function: { name: "add", arguments: '{"a": 1}' } };
     const messages = [{ role: "assistant", content: null, tool_calls: [call] }];
     const print = "{{ messages[0].tool_calls[0].function.arguments['a'] }} {{ messages[0].content is none }}";
-    expect(render(ChatTemplate.from(print), { messages })).toBe("1 true");
+    expect(render(ChatTemplate.from(print), { messages })).toBe("1 True");
     const joining = "{{ 'x' + messages[0]['tool_calls'][0]['function']['arguments'] + 'y' }}";
     expect(render(ChatTemplate.from(joining), { messages })).toBe('x{"a": 1}y');
     expect(
       render(ChatTemplate.from("{{ 'tool_calls' in messages[0] }}"), {
         messages: [{ ...user[0], tool_calls: null }],
       }),
-    ).toBe("false");
+    ).toBe("False");
   });
 
   it.each(["{", "[1]", '"text"'])("rejects the arguments %s of an earlier call", (text) => {

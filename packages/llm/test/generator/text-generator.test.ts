@@ -279,9 +279,9 @@ describe("bad input of a text generator", () => {
       "Error generating stream: When streaming, `exclude_input_in_output` = False is not allowed.",
     ],
     [
-      "max_tokens 0",
-      { text_input: ["a"], sampling_parameters: ['{"max_tokens":0}'] },
-      "sampling parameter 'max_tokens': expected an integer of at least 1, got 0",
+      "max_tokens -1",
+      { text_input: ["a"], sampling_parameters: ['{"max_tokens":-1}'] },
+      "sampling parameter 'max_tokens': expected an integer of at least 0, got -1",
     ],
     [
       "a text that is not UTF-8",

@@ -144,7 +144,8 @@ describe("transcriptions", () => {
         body: body!,
         headers,
       });
-      return { status: response.status, message: (await response.json()).error.message };
+      const { error } = (await response.json()) as { error: { message: string } };
+      return { status: response.status, message: error.message };
     };
     expect(await post("{}", { "content-type": "application/json" })).toEqual({
       status: 400,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type DurationFit, expectedMs, learnDuration } from "../../../../src/scheduler/batch-times.js";
+import { type DurationFit, expectedMs, learnDuration } from "../../../../src/scheduler/learned-times.js";
 
 type Sample = readonly [rows: number, ms: number];
 

@@ -30,7 +30,7 @@ interface Running {
  *
  * An instance that is new is predicted by the others of its kind.
  */
-export class BatchTimes {
+export class LearnedTimes {
   readonly #instances: InstanceGroup;
   readonly #maxRows: number;
   readonly #times = new WeakMap<ModelInstance, InstanceTimes>();

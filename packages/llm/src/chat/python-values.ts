@@ -1,0 +1,211 @@
+/**
+ * Values of a chat template, with the meaning that Python gives them: null is None, undefined is jinja2's Undefined, a
+ * Map is a dict, and an array is a list.
+ */
+export type Value = unknown;
+
+export type Dict = Map<Value, Value>;
+
+/** A tuple, which is a list that prints differently. */
+export class Tuple extends Array<Value> {}
+
+/** Elements that a filter yields one by one: a generator of Python, which has no length and is not JSON. */
+export class Lazy extends Array<Value> {}
+
+/** An object with members that a template may read, and assign if it is a namespace. */
+export class Members {
+  constructor(
+    readonly values: Map<string, Value>,
+    readonly isNamespace = false,
+  ) {}
+}
+
+/** A function that a template may call. */
+export type TemplateFunction = (args: readonly Value[], named: ReadonlyMap<string, Value>) => Value;
+
+/** An error of a template: what it does is wrong in Python, too. */
+export class TemplateFault extends Error {}
+
+/** A text that was joined to another type, which fails in Python. */
+export class JoinFault extends TemplateFault {}
+
+/** Values of JSON as a template sees them. */
+export function templateValue(json: unknown): Value {
+  if (Array.isArray(json)) return json.map(templateValue);
+  if (typeof json !== "object" || json === null || json instanceof Map) return json;
+  return new Map(Object.entries(json).map(([key, value]) => [key, templateValue(value)]));
+}
+
+export function isDict(value: Value): value is Dict {
+  return value instanceof Map;
+}
+
+export function isCallable(value: Value): value is TemplateFunction {
+  return typeof value === "function";
+}
+
+export function typeName(value: Value): string {
+  if (value === undefined) return "Undefined";
+  if (value === null) return "NoneType";
+  if (typeof value === "string") return "str";
+  if (typeof value === "boolean") return "bool";
+  if (typeof value === "number") return Number.isInteger(value) ? "int" : "float";
+  if (value instanceof Lazy) return "generator";
+  if (value instanceof Tuple) return "tuple";
+  if (Array.isArray(value)) return "list";
+  return isDict(value) ? "dict" : "object";
+}
+
+export function isTrue(value: Value): boolean {
+  if (Array.isArray(value)) return value.length > 0;
+  if (isDict(value)) return value.size > 0;
+  return Boolean(value);
+}
+
+/** Text of a value as it is printed: Python's `str`. */
+export function printed(value: Value): string {
+  if (value === undefined) return "";
+  return typeof value === "string" ? value : repr(value);
+}
+
+/** Python's `repr`. */
+export function repr(value: Value): string {
+  if (value === undefined) return "Undefined";
+  if (value === null) return "None";
+  if (typeof value === "string") return reprOfText(value);
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (typeof value === "number") return numberText(value);
+  if (value instanceof Tuple) {
+    return value.length === 1 ? `(${repr(value[0])},)` : `(${value.map(repr).join(", ")})`;
+  }
+  if (Array.isArray(value)) return `[${value.map(repr).join(", ")}]`;
+  if (isDict(value)) return `{${[...value].map(([key, one]) => `${repr(key)}: ${repr(one)}`).join(", ")}}`;
+  return "<object>";
+}
+
+function numberText(value: number): string {
+  if (Number.isNaN(value)) return "nan";
+  if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
+  // Python writes exponents with two digits.
+  return String(value).replace(/e([+-])(\d)$/, "e$10$2");
+}
+
+function reprOfText(text: string): string {
+  const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
+  const escaped = [...text].map((one) => {
+    if (one === "\\" || one === quote) return `\\${one}`;
+    if (one === "\n") return "\\n";
+    if (one === "\r") return "\\r";
+    if (one === "\t") return "\\t";
+    const code = one.codePointAt(0)!;
+    return code < 32 || (code >= 127 && code <= 160) ? `\\x${code.toString(16).padStart(2, "0")}` : one;
+  });
+  return `${quote}${escaped.join("")}${quote}`;
+}
+
+export function isEqual(a: Value, b: Value): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return (
+      a.length === b.length &&
+      a instanceof Tuple === b instanceof Tuple &&
+      a.every((one, i) => isEqual(one, b[i]))
+    );
+  }
+  if (isDict(a) && isDict(b)) {
+    return a.size === b.size && [...a].every(([key, one]) => b.has(key) && isEqual(one, b.get(key)));
+  }
+  return isNumeric(a) && isNumeric(b) && Number(a) === Number(b);
+}
+
+export function isNumeric(value: Value): value is number | boolean {
+  return typeof value === "number" || typeof value === "boolean";
+}
+
+/** Order of two values: negative if `a` comes first. @throws TemplateFault for types without an order */
+export function compare(a: Value, b: Value): number {
+  if (isNumeric(a) && isNumeric(b)) return Number(a) - Number(b);
+  if (typeof a === "string" && typeof b === "string") return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  if (Array.isArray(a) && Array.isArray(b)) {
+    const at = a.findIndex((one, i) => !isEqual(one, b[i]));
+    return at < 0 || at >= b.length ? a.length - b.length : compare(a[at], b[at]);
+  }
+  throw new TemplateFault(`'<' not supported between instances of '${typeName(a)}' and '${typeName(b)}'`);
+}
+
+/** The elements that a loop goes through. @throws TemplateFault for values without any */
+export function iterated(value: Value): readonly Value[] {
+  if (value === undefined) return [];
+  if (Array.isArray(value)) return value;
+  if (typeof value === "string") return [...value];
+  if (isDict(value)) return [...value.keys()];
+  throw new TemplateFault(`'${typeName(value)}' object is not iterable`);
+}
+
+export function contains(container: Value, value: Value): boolean {
+  if (typeof container === "string") {
+    if (typeof value === "string") return container.includes(value);
+    throw new TemplateFault(`'in <string>' requires string as left operand, not ${typeName(value)}`);
+  }
+  if (isDict(container)) return container.has(value);
+  return iterated(container).some((one) => isEqual(one, value));
+}
+
+/** How `tojson` writes: the arguments of Python's `json.dumps`. */
+export interface JsonForm {
+  readonly indent: string | undefined;
+  readonly itemSeparator: string;
+  readonly keySeparator: string;
+  readonly sortKeys: boolean;
+  readonly ensureAscii: boolean;
+}
+
+/** JSON as Python's `json.dumps` writes it. @throws TemplateFault for values that are not JSON */
+export function jsonOf(value: Value, form: JsonForm, depth = 0): string {
+  if (value === null) return "null";
+  if (typeof value === "string") return jsonText(value, form);
+  if (typeof value === "boolean") return String(value);
+  if (typeof value === "number") return numberText(value).replace("nan", "NaN").replace("inf", "Infinity");
+  if (Array.isArray(value) && !(value instanceof Lazy)) {
+    return bracketed(
+      "[",
+      value.map((one) => jsonOf(one, form, depth + 1)),
+      "]",
+      form,
+      depth,
+    );
+  }
+  if (isDict(value)) {
+    const entries = form.sortKeys ? [...value].sort(([a], [b]) => compare(a, b)) : [...value];
+    const members = entries.map(
+      ([key, one]) => `${jsonText(jsonKey(key), form)}${form.keySeparator}${jsonOf(one, form, depth + 1)}`,
+    );
+    return bracketed("{", members, "}", form, depth);
+  }
+  throw new TemplateFault(`Object of type ${typeName(value)} is not JSON serializable`);
+}
+
+function jsonKey(key: Value): string {
+  if (typeof key === "string") return key;
+  return key === null ? "null" : typeof key === "boolean" ? String(key) : printed(key);
+}
+
+function jsonText(text: string, { ensureAscii }: JsonForm): string {
+  // JSON.stringify escapes halves of characters, and Python does not write DEL differently either.
+  const json = JSON.stringify(text);
+  if (!ensureAscii) return json;
+  return json.replace(/[\u007f-\uffff]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+function bracketed(
+  open: string,
+  items: readonly string[],
+  close: string,
+  { indent, itemSeparator }: JsonForm,
+  depth: number,
+): string {
+  if (items.length === 0) return open + close;
+  if (indent === undefined) return open + items.join(itemSeparator) + close;
+  const line = `\n${indent.repeat(depth + 1)}`;
+  return `${open}${line}${items.join(itemSeparator.trimEnd() + line)}\n${indent.repeat(depth)}${close}`;
+}
