@@ -28,5 +28,8 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
 /** Files that an application gets with core alone. */
 export const CORE_INSTALLED = { megabytes: 20, packages: 12 };
 
-/** `@tritonjs/client/http` as one file for a browser, with all that it needs. docs/client.md states these numbers. */
-export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 65, gzippedKilobytes: 21.9 };
+/**
+ * `@tritonjs/client/http` as one file for a browser, with all that it needs. docs/client.md states these numbers. The check
+ * of options by name and type takes 3.3 kB of it, 1.2 kB with gzip.
+ */
+export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 68.5, gzippedKilobytes: 23.1 };

@@ -18,7 +18,7 @@ class Model:
         self.name = given["name"]
         self.location = given["location"]
         # The configuration as written, with Triton's names.
-        self.config = given["config"]
+        self.config = json.loads(given["config"])
         # Parameters of the agent from the configuration.
         self.parameters = given["parameters"]
         self._ask = ask

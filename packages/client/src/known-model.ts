@@ -1,4 +1,5 @@
 import {
+  assertOptions,
   type BatchAxis,
   type CallByPosition,
   ConcurrencyGate,
@@ -6,6 +7,7 @@ import {
   type InputValuesOf,
   type ModelSignature,
   modelInputs,
+  type OptionTypes,
   type ReadCall,
   type ResultOf,
   readCall,
@@ -19,12 +21,14 @@ import { invalidAnswer } from "./caller.js";
 import { waitUntil } from "./deadline.js";
 import { type InferResult, resultArrays } from "./infer-result.js";
 import {
+  CALL_OPTION_TYPES,
   type CommonCallOptions,
   type CommonModelOptions,
   DEFAULT_INFERENCE_TIMEOUT_MS,
   DEFAULT_INIT_TIMEOUT_MS,
   DEFAULT_MAX_QUEUE_SIZE,
   DEFAULT_TIMEOUT_MS,
+  MODEL_CLIENT_OPTION_TYPES,
   type VersionOption,
   type WaitCallOptions,
 } from "./options.js";
@@ -57,25 +61,46 @@ interface Model<S extends ServerOfModel> {
   readonly signature: ModelSignature;
 }
 
+/** The options of a kind of clients of one model, for errors about them. */
+export interface ModelClientOptionTypes {
+  /** `new ModelClient()` or the like. */
+  readonly where: string;
+  /** Those of the client of the server. */
+  readonly server: OptionTypes;
+  /** Those of an inference. */
+  readonly infer: OptionTypes;
+}
+
 /** One model of a server: waits for it, and reads its configuration once. The base class of the clients of a model. */
 export class KnownModel<S extends ServerOfModel> {
   readonly modelName: string;
   protected readonly server: S;
   protected readonly options: CommonModelOptions;
+  readonly #types: ModelClientOptionTypes;
   readonly #ownsServer: boolean;
   readonly #closed = new AbortController();
   #model: Promise<Model<S>> | undefined;
 
-  /** @param server addresses of servers to open a client for, or a client, which `close` leaves open */
+  /**
+   * @param server addresses of servers to open a client for, or a client, which `close` leaves open
+   * @throws TritonError INVALID_ARG for an unknown option, and for one of another type.
+   */
   constructor(
     server: AddressOrList | S,
-    open: (url: AddressOrList) => S,
+    open: (url: AddressOrList, options: object) => S,
     modelName: string,
     options: CommonModelOptions,
+    types: ModelClientOptionTypes,
   ) {
+    // Clients of one model have limits of their own.
+    const { timeoutMs: _, ...serverTypes } = types.server;
+    const known = { ...serverTypes, ...MODEL_CLIENT_OPTION_TYPES };
+    assertOptions(types.where, options, known, { "inferSample()": types.infer });
+    this.#types = types;
     this.modelName = modelName;
     this.#ownsServer = isAddress(server);
-    this.server = isAddress(server) ? open(server) : server;
+    const ofServer = Object.entries(options).filter(([name]) => Object.hasOwn(serverTypes, name));
+    this.server = isAddress(server) ? open(server, Object.fromEntries(ofServer)) : server;
     this.options = options;
     // The first call reports the error.
     if (options.lazyInit === false) this.#knownModel().catch(() => {});
@@ -140,10 +165,19 @@ export class KnownModel<S extends ServerOfModel> {
     return this.#closed.signal;
   }
 
+  /** @throws TritonError INVALID_ARG for an unknown option of an inference, and for one of another type. */
+  protected assertInferOptions(options: object = {}): void {
+    const { infer, where } = this.#types;
+    assertOptions(`inference with '${this.modelName}'`, options, infer, {
+      [where]: MODEL_CLIENT_OPTION_TYPES,
+    });
+  }
+
   /** The signature of the model, and the time limit of an inference. */
   protected async prepared(
     signal: AbortSignal | undefined,
   ): Promise<{ signature: ModelSignature; timeoutMs: number }> {
+    this.assertInferOptions({ signal });
     if (this.#closed.signal.aborted) throw this.#closed.signal.reason;
     const { signature } = await unlessAborted(this.#knownModel(), signal);
     return { signature, timeoutMs: this.options.inferenceTimeoutMs ?? DEFAULT_INFERENCE_TIMEOUT_MS };
@@ -170,11 +204,13 @@ export class KnownModel<S extends ServerOfModel> {
     return { config, signature: modelSignature(this.modelName, config) };
   }
 
-  #wait(
+  async #wait(
     what: string,
     isReady: (call: CommonCallOptions) => Promise<boolean>,
-    { timeoutMs = this.#initTimeoutMs, signal }: WaitCallOptions,
+    options: WaitCallOptions,
   ): Promise<void> {
+    assertOptions(`wait for ${what}`, options, CALL_OPTION_TYPES);
+    const { timeoutMs = this.#initTimeoutMs, signal } = options;
     const callTimeoutMs = Math.min(DEFAULT_TIMEOUT_MS, timeoutMs);
     return waitUntil((ended) => isReady({ signal: ended, timeoutMs: callTimeoutMs }), {
       what,
@@ -201,12 +237,13 @@ export class AnsweringModel<
   /** @param forDecoupled the alternative for decoupled models, for the text of the error */
   constructor(
     server: AddressOrList | S,
-    open: (url: AddressOrList) => S,
+    open: (url: AddressOrList, options: object) => S,
     modelName: string,
     options: CommonModelOptions,
+    types: ModelClientOptionTypes,
     forDecoupled: string,
   ) {
-    super(server, open, modelName, options);
+    super(server, open, modelName, options, types);
     this.#forDecoupled = forDecoupled;
     const { maxConcurrency = Number.POSITIVE_INFINITY, maxQueueSize = DEFAULT_MAX_QUEUE_SIZE } = options;
     this.#gate = new ConcurrencyGate(maxConcurrency, maxQueueSize);
@@ -250,6 +287,7 @@ export class AnsweringModel<
       );
     }
     const tensors = callInputs(signature, read, axis);
+    this.assertInferOptions(options);
     const { modelVersion } = this.options;
     const call = { timeoutMs, ...options, modelVersion, inputs: tensors };
     const result = await this.#gate.run(() => this.server.infer(this.modelName, call), options?.signal);

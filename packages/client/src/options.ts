@@ -1,4 +1,10 @@
-import { activeTraceHeaders, type InferOptions, TritonError } from "@tritonjs/protocol";
+import {
+  activeTraceHeaders,
+  INFER_OPTION_TYPES,
+  type InferOptions,
+  optionTypes,
+  TritonError,
+} from "@tritonjs/protocol";
 
 /** Options of the clients of both protocols, for all calls that do not override them. */
 export interface CommonClientOptions {
@@ -48,6 +54,21 @@ export interface CommonClientOptions {
   readonly lookupIntervalMs?: number;
 }
 
+/** The types of the options of the clients of both protocols. */
+export const CLIENT_OPTION_TYPES = {
+  headers: ["object", "function"],
+  traceContext: "boolean",
+  accessToken: "string",
+  timeoutMs: "number",
+  retries: "number",
+  retryDelayMs: "number",
+  retryUnavailable: "boolean",
+  retryLostInferences: "boolean",
+  sequenceHeader: "string",
+  lookup: "function",
+  lookupIntervalMs: "number",
+} as const;
+
 /**
  * Finds all addresses of a host.
  *
@@ -60,6 +81,28 @@ export interface CommonCallOptions extends Pick<InferOptions, "signal" | "timeou
   /** Headers of this call, which override the client's headers of the same name. */
   readonly headers?: Readonly<Record<string, string>>;
 }
+
+/** The types of the options of an inference, in both protocols. */
+export const INFER_CALL_OPTION_TYPES = {
+  ...INFER_OPTION_TYPES,
+  timeoutMs: "number",
+  headers: "object",
+  requestCompression: "string",
+} as const;
+
+/** The types of the options that calls other than inferences have. Each call ignores those that it does not have. */
+export const CALL_OPTION_TYPES = {
+  signal: "object",
+  timeoutMs: "number",
+  headers: "object",
+  modelVersion: ["string", "number"],
+  modelName: "string",
+  ready: "boolean",
+  unloadDependents: "boolean",
+} as const;
+
+/** The types of the options for loading a model beside those of all calls. */
+export const LOAD_OPTION_TYPES = { config: "any", files: "object" } as const;
 
 /** The version option of calls about one model. */
 export interface VersionOption {
@@ -116,6 +159,16 @@ export interface CommonModelOptions extends VersionOption {
   readonly maxQueueSize?: number;
 }
 
+/** The types of the options that clients of one model have beside those of all clients. */
+export const MODEL_CLIENT_OPTION_TYPES = optionTypes<CommonModelOptions>({
+  modelVersion: ["string", "number"],
+  lazyInit: "boolean",
+  initTimeoutMs: "number",
+  inferenceTimeoutMs: "number",
+  maxConcurrency: "number",
+  maxQueueSize: "number",
+});
+
 /** Options that end a wait. */
 export interface WaitCallOptions extends Pick<CommonCallOptions, "signal"> {
   /** @default `initTimeoutMs` of the client */
@@ -147,3 +200,12 @@ export interface CudaRegion {
   readonly deviceId: number;
   readonly byteSize: number;
 }
+
+/** The types of the parts of a region to register. */
+export const REGION_TYPES = optionTypes<SystemRegion & CudaRegion>({
+  key: "string",
+  offset: "number",
+  byteSize: "number",
+  rawHandle: ["string", "object"],
+  deviceId: "number",
+});

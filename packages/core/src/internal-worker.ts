@@ -6,7 +6,7 @@
 export { disableTelemetry } from "./backends/onnx-telemetry.js";
 export { splitOutputs } from "./batch/batch-tensors.js";
 export { AutoCompleteConfig, COMPLETION_METHODS, completeBy } from "./config/auto-complete-config.js";
-export { toConfigJson } from "./config/config-json.js";
+export { configText } from "./config/config-json.js";
 export { emptyConfig } from "./config/defaults.js";
 export { sequenceTensors } from "./config/sequence-batching.js";
 export { Log } from "./observe/log.js";

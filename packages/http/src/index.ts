@@ -5,7 +5,7 @@ import { assertOptions, optionTypes } from "@tritonjs/protocol";
 import { firstHeader, headersOf, type V2Request } from "./exchange/request.js";
 import { faultResponse, type V2Response } from "./exchange/response.js";
 import { DEFAULT_MAX_INPUT_SIZE } from "./limits.js";
-import { metricsResponse } from "./routes/metrics.js";
+import { metricsResponse, prepareMetrics } from "./routes/metrics.js";
 import {
   answerErrors,
   HttpAccess,
@@ -173,6 +173,7 @@ export function metrics(options: MetricsOptions = {}): Frontend {
   return new ListeningFrontend(
     { name: "metrics", port, address, portHint, tls, logger },
     (service) => {
+      void prepareMetrics(service);
       const access = new HttpAccess(service);
       const handler = answerErrors((request) => answer(service, access, request), "text/plain");
       return pages === undefined ? handler : withPages(handler, service, pages);

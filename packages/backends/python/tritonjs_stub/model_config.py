@@ -35,7 +35,7 @@ class ModelConfig:
         answer, _ = server.line.channel.call({"type": "change", "how": how, "arguments": plain})
         if "error" in answer:
             raise ValueError(answer["error"]["message"])
-        self._model_config = answer["value"]
+        self._model_config = json.loads(answer["value"])
 
 
 def _plain(value):

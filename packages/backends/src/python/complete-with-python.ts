@@ -8,10 +8,10 @@ import {
   AutoCompleteConfig,
   COMPLETION_METHODS,
   completeBy,
+  configText,
   emptyConfig,
   Log,
   realClock,
-  toConfigJson,
 } from "@tritonjs/core/internal/worker";
 import {
   errorFor,
@@ -52,7 +52,7 @@ export async function completeWithPython(
     path,
     ...(backend && { modelDirectory: backend.modelDirectory }),
     model: name,
-    config: JSON.stringify(toConfigJson(config.config)),
+    config: configText(config.config),
   } as const;
   const session: PythonSession = new PythonSession(
     settings,
@@ -80,7 +80,7 @@ function change(session: PythonSession, config: AutoCompleteConfig, message: Fro
     if (how === undefined)
       throw new TritonError("INTERNAL", `unknown change '${message.how}' of a model configuration`);
     completeBy(config, how, camelCase(message.arguments[0]));
-    session.send({ ...answer, value: toConfigJson(config.config) });
+    session.send({ ...answer, value: configText(config.config) });
   } catch (error) {
     session.send({ ...answer, error: writeError(error) });
   }

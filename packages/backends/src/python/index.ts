@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { RepositoryAgent, RepositoryAgentAction, RepositoryAgentModel } from "@tritonjs/core";
 import type { Backend, BackendFactory } from "@tritonjs/core/backend";
-import { type Log, startProcess, toConfigJson } from "@tritonjs/core/internal/worker";
+import { configText, type Log, startProcess } from "@tritonjs/core/internal/worker";
 import { assertOptions, errorFor, optionTypes, TritonError } from "@tritonjs/protocol";
 import {
   assertPythonCanRun,
@@ -203,7 +203,7 @@ class AgentProcess {
     return new Promise<string | undefined>((resolve, reject) => {
       this.#model = model;
       this.#end = { resolve, reject };
-      this.#send({ action, name: modelName, location, parameters, config: toConfigJson(model.config) });
+      this.#send({ action, name: modelName, location, parameters, config: configText(model.config) });
     }).finally(() => {
       signal.removeEventListener("abort", late);
       this.#child.unref();

@@ -1,5 +1,5 @@
 import type { Execution, ExecutorContext } from "@tritonjs/core/backend";
-import { sequenceFlags, sequenceOfFlags, toConfigJson } from "@tritonjs/core/internal/worker";
+import { configText, sequenceFlags, sequenceOfFlags } from "@tritonjs/core/internal/worker";
 import {
   type ErrorCode,
   errorReasons,
@@ -165,7 +165,7 @@ export function loadMessage(
     reportMemory: hosting.recycle?.aboveMemoryMb !== undefined,
     /** Arguments of `initialize`. */
     arguments: {
-      model_config: JSON.stringify(toConfigJson(modelConfig)),
+      model_config: configText(modelConfig),
       model_instance_kind: placement.kind.replace("KIND_", ""),
       model_instance_name: placement.name,
       model_instance_device_id: String(placement.deviceId),

@@ -10,12 +10,15 @@ ${FLOATS}`;
 const ANSWERS_TEXT = `input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
 output [ { name: "Y" data_type: TYPE_STRING dims: [ -1 ] } ]`;
 
+/** The largest uint64, which a double cannot hold. */
+const LEVELS = "dynamic_batching { priority_levels: 18446744073709551615 default_priority_level: 1 }";
+
 const text = (value: string) =>
   `pb_utils.InferenceResponse([pb_utils.Tensor("Y", np.array([${value}], np.object_))])`;
 
 const models = {
   arguments: {
-    config: `${ANSWERS_TEXT}\nparameters [ { key: "size" value { string_value: "big" } } ]`,
+    config: `${ANSWERS_TEXT}\n${LEVELS}\nparameters [ { key: "size" value { string_value: "big" } } ]`,
     code: modelClass(`def initialize(self, args):
     self.args = args
 def execute(self, requests):
@@ -24,6 +27,7 @@ def execute(self, requests):
     args["directory"] = os.path.basename(pb_utils.get_model_dir())
     config = json.loads(self.args["model_config"])
     args["size"] = config["parameters"]["size"]["string_value"]
+    args["levels"] = str(config["dynamic_batching"]["priority_levels"])
     args["type"] = pb_utils.triton_string_to_numpy(
         pb_utils.get_output_config_by_name(config, "Y")["data_type"]).__name__
     return [${text("json.dumps(args)")} for _ in requests]`),
@@ -51,7 +55,7 @@ def execute(self, requests):
     return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", np.asfortranarray(x.reshape(2, -1)).T.T.reshape(-1))])]`),
   },
   completes: {
-    config: "",
+    config: LEVELS,
     code: modelClass(`@staticmethod
 def auto_complete_config(config):
     config.add_input({"name": "X", "data_type": "TYPE_FP32", "dims": (np.int64(2),)})
@@ -59,6 +63,7 @@ def auto_complete_config(config):
     config.set_max_batch_size(4)
     config.set_dynamic_batching()
     assert config.as_dict()["max_batch_size"] == 4
+    assert config.as_dict()["dynamic_batching"]["priority_levels"] == 2**64 - 1
     return config
 def execute(self, requests):
     return [y(x_of(request)) for request in requests]`),
@@ -143,6 +148,7 @@ describe.skipIf(!hasPython)(`Python models${withoutPython}`, () => {
       model_name: "arguments",
       directory: "1",
       size: "big",
+      levels: "18446744073709551615",
       type: "object_",
     });
   });

@@ -134,7 +134,7 @@ export function reportProgress(service: InferenceService): { stop(): void } {
 async function fail(error: unknown, triton: Triton | undefined, say: Say): Promise<number> {
   if (error instanceof OptionError) throw error;
   if (error instanceof StartError) {
-    triton?.service.log.error(error.message);
+    triton?.service.log.of("main").error(error.message);
     if (error.hint !== "") say("error", error.hint);
   } else say("error", `error: creating server: ${statusText(error).replace(": ", " - ")}`);
   const fault = descriptorFault(error);

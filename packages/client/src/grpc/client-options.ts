@@ -1,6 +1,15 @@
 import type { ChannelOptions } from "@grpc/grpc-js";
+import { INFER_OPTION_TYPES, optionTypes } from "@tritonjs/protocol";
 import type { CommonOutputRequest, InferInput, RequestOptions } from "../infer-request.js";
-import type { CommonCallOptions, CommonClientOptions, Compression, VersionOption } from "../options.js";
+import {
+  CALL_OPTION_TYPES,
+  CLIENT_OPTION_TYPES,
+  type CommonCallOptions,
+  type CommonClientOptions,
+  type Compression,
+  INFER_CALL_OPTION_TYPES,
+  type VersionOption,
+} from "../options.js";
 
 /** Certificates in PEM. */
 type Pem = string | Buffer;
@@ -58,3 +67,34 @@ export interface StreamInferRequest extends Omit<InferCall, keyof CallOptions | 
   /** Asks for a message at the end of a request to a decoupled model even if no response marks it. */
   readonly enableEmptyFinalResponse?: boolean;
 }
+
+/** The types of the options of a client. */
+export const CLIENT_TYPES = optionTypes<ClientOptions>({
+  ...CLIENT_OPTION_TYPES,
+  tls: ["boolean", "object"],
+  channelOptions: "object",
+  requestCompression: "string",
+});
+
+/** The types of the options of an inference with one model. */
+export const INFER_TYPES = optionTypes<Omit<InferRequestOptions, "modelVersion">>(INFER_CALL_OPTION_TYPES);
+
+/** The types of the parts of an inference. Other code words the errors about its inputs. */
+export const INFER_CALL_TYPES = optionTypes<InferCall>({
+  ...INFER_CALL_OPTION_TYPES,
+  modelVersion: CALL_OPTION_TYPES.modelVersion,
+  inputs: "any",
+  outputs: "array",
+});
+
+const { signal: _s, timeoutMs: _t, ...REQUEST_TYPES } = INFER_OPTION_TYPES;
+
+/** The types of the parts of an inference on a stream. */
+export const STREAM_REQUEST_TYPES = optionTypes<StreamInferRequest>({
+  ...REQUEST_TYPES,
+  modelName: "string",
+  modelVersion: CALL_OPTION_TYPES.modelVersion,
+  inputs: "any",
+  outputs: "array",
+  enableEmptyFinalResponse: "boolean",
+});

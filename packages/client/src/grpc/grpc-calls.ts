@@ -1,5 +1,5 @@
 import { type ClientDuplexStream, type ServiceError, status } from "@grpc/grpc-js";
-import { onAbort, type RequestSequence, TritonError } from "@tritonjs/protocol";
+import { assertOptions, onAbort, optionTypes, type RequestSequence, TritonError } from "@tritonjs/protocol";
 import {
   decodeMessage,
   encodeMessage,
@@ -17,7 +17,12 @@ import type { CallDeadline } from "../deadline.js";
 import type { InferResult } from "../infer-result.js";
 import type { Compression } from "../options.js";
 import { callError, callStatus } from "./call-error.js";
-import type { CallOptions, ClientOptions, StreamInferRequest } from "./client-options.js";
+import {
+  type CallOptions,
+  type ClientOptions,
+  STREAM_REQUEST_TYPES,
+  type StreamInferRequest,
+} from "./client-options.js";
 import { type GrpcRequest, type GrpcServers, openGrpcCarrier, openStream } from "./grpc-carrier.js";
 import {
   decodeInferResponse,
@@ -115,6 +120,15 @@ export interface StreamInferOptions extends CallOptions {
   readonly sequence?: Pick<RequestSequence, "id">;
 }
 
+const STREAM_TYPES = optionTypes<StreamInferOptions>({
+  signal: "object",
+  timeoutMs: "number",
+  headers: "object",
+  endOnError: "boolean",
+  requestCompression: "string",
+  sequence: "object",
+});
+
 /** A response of a stream: a result, or the error of one request, after which the stream continues. */
 export type StreamInferResponse = {
   /** The id of the request. */
@@ -148,8 +162,10 @@ const ERROR_MODE = { triton_grpc_error: "true" };
 export async function* streamInfer(
   calls: GrpcCalls,
   requests: StreamRequests,
-  { endOnError, requestCompression, ...options }: StreamInferOptions,
+  given: StreamInferOptions,
 ): AsyncGenerator<StreamInferResponse, void, void> {
+  assertOptions("streamInfer()", given, STREAM_TYPES);
+  const { endOnError, requestCompression, ...options } = given;
   const headers = endOnError ? { ...options.headers, ...ERROR_MODE } : options.headers;
   const { call, deadline } = await calls.duplex(
     { ...modelStreamInfer, compression: requestCompression },
@@ -180,6 +196,7 @@ export async function* streamInfer(
 async function send(call: Stream, requests: StreamRequests, over: AbortSignal): Promise<void> {
   for await (const request of requests) {
     if (over.aborted) return;
+    assertOptions("request of streamInfer()", request, STREAM_REQUEST_TYPES);
     if (!call.write(encodeStreamRequest(request))) await writable(call, over);
     if (over.aborted) return;
   }

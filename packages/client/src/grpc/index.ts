@@ -1,4 +1,5 @@
 import {
+  assertOptions,
   type BatchAxis,
   type CallByPosition,
   type InputValuesOf,
@@ -17,13 +18,23 @@ import { invalidAnswer } from "../caller.js";
 import { isRepeatable, withSequenceHeader } from "../infer-request.js";
 import { type InferResult, resultArrays } from "../infer-result.js";
 import { AnsweringModel, callInputs, KnownModel } from "../known-model.js";
-import type { CommonModelOptions, CudaRegion, SystemRegion } from "../options.js";
-import type {
-  CallOptions,
-  ClientOptions,
-  InferCall,
-  InferRequestOptions,
-  ModelCallOptions,
+import {
+  CALL_OPTION_TYPES,
+  type CommonModelOptions,
+  type CudaRegion,
+  LOAD_OPTION_TYPES,
+  REGION_TYPES,
+  type SystemRegion,
+} from "../options.js";
+import {
+  type CallOptions,
+  CLIENT_TYPES,
+  type ClientOptions,
+  INFER_CALL_TYPES,
+  INFER_TYPES,
+  type InferCall,
+  type InferRequestOptions,
+  type ModelCallOptions,
 } from "./client-options.js";
 import {
   GrpcCalls,
@@ -120,9 +131,10 @@ export class InferenceServerClient {
   /**
    * @param url address of the server: `localhost:8001`, `grpcs://example.org:443`; or several servers: a list of
    * addresses, or `dns://name:8001` for all addresses of a name
-   * @throws TritonError INVALID_ARG for an invalid address or certificate.
+   * @throws TritonError INVALID_ARG for an invalid address or certificate, an unknown option, and one of another type.
    */
   constructor(url: string | readonly string[], options: ClientOptions = {}) {
+    assertOptions("new InferenceServerClient()", options, CLIENT_TYPES);
     this.#calls = new GrpcCalls(url, options);
     this.#options = options;
   }
@@ -221,6 +233,7 @@ export class InferenceServerClient {
    * ```
    */
   async infer(modelName: string, call: InferCall): Promise<InferResult<ResponseMessage>> {
+    assertOptions("infer()", call, INFER_CALL_TYPES);
     const compression = call.requestCompression ?? this.#options.requestCompression;
     const request = encodeInferRequest(modelName, call);
     const idempotent = isRepeatable(this.#options, call);
@@ -283,7 +296,9 @@ export class InferenceServerClient {
    * await client.loadModel("resnet", { config: { max_batch_size: 8 }, timeoutMs: 300_000 });
    * ```
    */
-  async loadModel(modelName: string, { config, files = {}, ...call }: LoadModelOptions = {}): Promise<void> {
+  async loadModel(modelName: string, options: LoadModelOptions = {}): Promise<void> {
+    assertOptions("call", options, { ...CALL_OPTION_TYPES, ...LOAD_OPTION_TYPES });
+    const { config, files = {}, ...call } = options;
     const parameters: Record<string, inference.ModelRepositoryParameter.$Properties> = {};
     if (config !== undefined) {
       parameters.config = { stringParam: typeof config === "string" ? config : JSON.stringify(config) };
@@ -357,9 +372,11 @@ export class InferenceServerClient {
    */
   async registerSystemSharedMemory(
     regionName: string,
-    { key, byteSize, offset = 0 }: SystemRegion,
+    memory: SystemRegion,
     call: CallOptions = {},
   ): Promise<void> {
+    assertOptions("region", memory, REGION_TYPES);
+    const { key, byteSize, offset = 0 } = memory;
     await this.#changes("SystemSharedMemoryRegister", { name: regionName, key, byteSize, offset }, call);
   }
 
@@ -381,9 +398,11 @@ export class InferenceServerClient {
   /** Registers a region at the server under a name. */
   async registerCudaSharedMemory(
     regionName: string,
-    { rawHandle, deviceId, byteSize }: CudaRegion,
+    memory: CudaRegion,
     call: CallOptions = {},
   ): Promise<void> {
+    assertOptions("region", memory, REGION_TYPES);
+    const { rawHandle, deviceId, byteSize } = memory;
     const handle = typeof rawHandle === "string" ? Buffer.from(rawHandle, "base64") : rawHandle;
     await this.#changes(
       "CudaSharedMemoryRegister",
@@ -397,19 +416,21 @@ export class InferenceServerClient {
     await this.#changes("CudaSharedMemoryUnregister", { name: regionName }, call);
   }
 
-  #reads<N extends UnaryRpcName>(
+  async #reads<N extends UnaryRpcName>(
     name: N,
     message: RpcRequest<N>,
     call: CallOptions,
   ): Promise<RpcResponse<N>> {
+    assertOptions("call", call, CALL_OPTION_TYPES);
     return this.#calls.unary(method(name, "reads"), message, call);
   }
 
-  #changes<N extends UnaryRpcName>(
+  async #changes<N extends UnaryRpcName>(
     name: N,
     message: RpcRequest<N>,
     call: CallOptions,
   ): Promise<RpcResponse<N>> {
+    assertOptions("call", call, CALL_OPTION_TYPES);
     return this.#calls.unary(method(name, "changes"), message, call);
   }
 
@@ -491,7 +512,7 @@ export class ModelClient<
 > extends AnsweringModel<I, O, InferenceServerClient, ModelInferOptions> {
   /**
    * @param server address of the server, a list of addresses, or a client, which `close` leaves open
-   * @throws TritonError INVALID_ARG for an invalid address.
+   * @throws TritonError INVALID_ARG for an invalid address, and for an unknown option or one of another type.
    */
   constructor(
     server: string | readonly string[] | InferenceServerClient,
@@ -500,9 +521,10 @@ export class ModelClient<
   ) {
     super(
       server,
-      (url) => new InferenceServerClient(url, options),
+      (url, ofServer) => new InferenceServerClient(url, ofServer),
       modelName,
       options,
+      { where: "new ModelClient()", server: CLIENT_TYPES, infer: INFER_TYPES },
       "DecoupledModelClient instead",
     );
   }
@@ -524,14 +546,18 @@ export class DecoupledModelClient<
 > extends KnownModel<InferenceServerClient> {
   /**
    * @param server address of the server, a list of addresses, or a client, which `close` leaves open
-   * @throws TritonError INVALID_ARG for an invalid address.
+   * @throws TritonError INVALID_ARG for an invalid address, and for an unknown option or one of another type.
    */
   constructor(
     server: string | readonly string[] | InferenceServerClient,
     modelName: string,
     options: ModelClientOptions = {},
   ) {
-    super(server, (url) => new InferenceServerClient(url, options), modelName, options);
+    super(server, (url, ofServer) => new InferenceServerClient(url, ofServer), modelName, options, {
+      where: "new DecoupledModelClient()",
+      server: CLIENT_TYPES,
+      infer: INFER_TYPES,
+    });
   }
 
   /** Infers one sample with tensors in the order of the model's inputs: `inferSample(a, b)`, `inferSample(a, b, options)`. */
@@ -567,9 +593,11 @@ export class DecoupledModelClient<
         { reason: "DECOUPLED_MODEL" },
       );
     }
+    const inputs = callInputs(signature, read, axis);
+    this.assertInferOptions(read.options);
     const { modelName } = this;
     const { modelVersion } = this.options;
-    const only = { ...request, modelName, modelVersion, inputs: callInputs(signature, read, axis) };
+    const only = { ...request, modelName, modelVersion, inputs };
     const responses = this.server.streamInfer([only], {
       headers,
       signal: signal === undefined ? this.closed : AbortSignal.any([signal, this.closed]),

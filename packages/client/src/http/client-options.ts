@@ -1,6 +1,14 @@
-import type { TensorInput } from "@tritonjs/protocol";
+import { optionTypes, type TensorInput } from "@tritonjs/protocol";
 import type { CommonOutputRequest, InferInput, RequestOptions } from "../infer-request.js";
-import type { CommonCallOptions, CommonClientOptions, Compression, VersionOption } from "../options.js";
+import {
+  CALL_OPTION_TYPES,
+  CLIENT_OPTION_TYPES,
+  type CommonCallOptions,
+  type CommonClientOptions,
+  type Compression,
+  INFER_CALL_OPTION_TYPES,
+  type VersionOption,
+} from "../options.js";
 
 /** The part of `fetch` that the client uses. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -62,3 +70,32 @@ export interface InferCall extends InferRequestOptions {
   /** @default all outputs */
   readonly outputs?: readonly (string | OutputRequest)[];
 }
+
+const BODY_TYPES = {
+  requestCompression: "string",
+  responseCompression: "string",
+  binary: "boolean",
+} as const;
+
+/** The types of the options of a client. */
+export const CLIENT_TYPES = optionTypes<ClientOptions>({
+  ...CLIENT_OPTION_TYPES,
+  ...BODY_TYPES,
+  fetch: "function",
+});
+
+/** The types of the options of calls other than inferences. */
+export const CALL_TYPES = { ...CALL_OPTION_TYPES, query: "object" } as const;
+
+const INFER_OPTIONS = { ...INFER_CALL_OPTION_TYPES, ...BODY_TYPES, query: "object" } as const;
+
+/** The types of the options of an inference with one model. */
+export const INFER_TYPES = optionTypes<Omit<InferRequestOptions, "modelVersion">>(INFER_OPTIONS);
+
+/** The types of the parts of an inference. Other code words the errors about its inputs. */
+export const INFER_CALL_TYPES = optionTypes<InferCall>({
+  ...INFER_OPTIONS,
+  modelVersion: CALL_TYPES.modelVersion,
+  inputs: "any",
+  outputs: "array",
+});

@@ -1,5 +1,6 @@
 import {
   type AnswerJson,
+  assertOptions,
   type JsonSource,
   type ModelMetadata,
   parseAnswerJson,
@@ -10,13 +11,23 @@ import { type Effect, invalidAnswer } from "../caller.js";
 import { isRepeatable, withSequenceHeader } from "../infer-request.js";
 import type { InferResult } from "../infer-result.js";
 import { AnsweringModel } from "../known-model.js";
-import type { CommonModelOptions, CudaRegion, SystemRegion } from "../options.js";
-import type {
-  CallOptions,
-  ClientOptions,
-  InferCall,
-  InferRequestOptions,
-  ModelCallOptions,
+import {
+  type CommonModelOptions,
+  type CudaRegion,
+  LOAD_OPTION_TYPES,
+  REGION_TYPES,
+  type SystemRegion,
+} from "../options.js";
+import {
+  CALL_TYPES,
+  type CallOptions,
+  CLIENT_TYPES,
+  type ClientOptions,
+  INFER_CALL_TYPES,
+  INFER_TYPES,
+  type InferCall,
+  type InferRequestOptions,
+  type ModelCallOptions,
 } from "./client-options.js";
 import { answerError, excerpt, HttpCalls } from "./http-calls.js";
 import { compressBody, type HttpAnswer, modelPath, segment, sharedMemoryPath } from "./http-carrier.js";
@@ -129,9 +140,10 @@ export class InferenceServerClient {
   /**
    * @param url address of the server: `localhost:8000`, `https://example.org/triton`; or several servers: a list of
    * addresses, or `dns://name:8000` for all addresses of a name
-   * @throws TritonError INVALID_ARG for an invalid HTTP address.
+   * @throws TritonError INVALID_ARG for an invalid HTTP address, and for an unknown option or one of another type.
    */
   constructor(url: string | readonly string[], options: ClientOptions = {}) {
+    assertOptions("new InferenceServerClient()", options, CLIENT_TYPES);
     this.#calls = new HttpCalls(url, options);
     this.#options = options;
   }
@@ -215,6 +227,7 @@ export class InferenceServerClient {
    * ```
    */
   async infer(modelName: string, call: InferCall): Promise<InferResult<InferResponse>> {
+    assertOptions("infer()", call, INFER_CALL_TYPES);
     const path = modelPath(modelName, call.modelVersion, "infer");
     const { body, jsonLength } = encodeInferRequest(call, this.#options.binary);
     const headers: Record<string, string> = {
@@ -251,11 +264,12 @@ export class InferenceServerClient {
    * const { text } = await client.generate("llm", { prompt: "hello", max_tokens: 16 });
    * ```
    */
-  generate(
+  async generate(
     modelName: string,
     inputs: GenerateInputs,
     options: ModelCallOptions = {},
   ): Promise<GenerateResponse> {
+    assertOptions("call", options, CALL_TYPES);
     return generate(this.#calls, modelName, inputs, options);
   }
 
@@ -275,6 +289,7 @@ export class InferenceServerClient {
     inputs: GenerateInputs,
     options: ModelCallOptions = {},
   ): AsyncGenerator<GenerateResponse, void, void> {
+    assertOptions("call", options, CALL_TYPES);
     return generateStream(this.#calls, modelName, inputs, options);
   }
 
@@ -295,7 +310,9 @@ export class InferenceServerClient {
    * await client.loadModel("resnet", { config: { max_batch_size: 8 }, timeoutMs: 300_000 });
    * ```
    */
-  async loadModel(modelName: string, { config, files = {}, ...call }: LoadModelOptions = {}): Promise<void> {
+  async loadModel(modelName: string, options: LoadModelOptions = {}): Promise<void> {
+    assertOptions("call", options, { ...CALL_TYPES, ...LOAD_OPTION_TYPES });
+    const { config, files = {}, ...call } = options;
     const parameters: Record<string, JsonSource> = {};
     if (config !== undefined) parameters.config = typeof config === "string" ? config : toJson(config);
     for (const [path, content] of Object.entries(files)) {
@@ -358,9 +375,11 @@ export class InferenceServerClient {
    */
   async registerSystemSharedMemory(
     regionName: string,
-    { key, byteSize, offset = 0 }: SystemRegion,
+    memory: SystemRegion,
     call: CallOptions = {},
   ): Promise<void> {
+    assertOptions("region", memory, REGION_TYPES);
+    const { key, byteSize, offset = 0 } = memory;
     const region = { key, offset, byte_size: byteSize };
     await this.#post(sharedMemoryPath("system", regionName, "register"), region, "changes", call);
   }
@@ -378,9 +397,11 @@ export class InferenceServerClient {
   /** Registers a region at the server under a name. */
   async registerCudaSharedMemory(
     regionName: string,
-    { rawHandle, deviceId, byteSize }: CudaRegion,
+    memory: CudaRegion,
     call: CallOptions = {},
   ): Promise<void> {
+    assertOptions("region", memory, REGION_TYPES);
+    const { rawHandle, deviceId, byteSize } = memory;
     const b64 = typeof rawHandle === "string" ? rawHandle : toBase64(rawHandle);
     const region = { raw_handle: { b64 }, device_id: deviceId, byte_size: byteSize };
     await this.#post(sharedMemoryPath("cuda", regionName, "register"), region, "changes", call);
@@ -402,6 +423,7 @@ export class InferenceServerClient {
 
   /** True for 200; false for the statuses of a server or a model that is not ready. */
   async #probe(path: string, call: CallOptions): Promise<boolean> {
+    assertOptions("call", call, CALL_TYPES);
     const outgoing = { method: "GET", path, idempotent: true } as const;
     const { status, headers, body } = await this.#calls.send(outgoing, call);
     if (status === 200) return true;
@@ -410,10 +432,12 @@ export class InferenceServerClient {
   }
 
   async #get<T>(path: string, call: CallOptions): Promise<T> {
+    assertOptions("call", call, CALL_TYPES);
     return jsonOf(await this.#calls.request({ method: "GET", path, idempotent: true }, call)) as T;
   }
 
   async #post(path: string, json: JsonSource, effect: Effect, call: CallOptions): Promise<HttpAnswer> {
+    assertOptions("call", call, CALL_TYPES);
     const headers = { "content-type": "application/json" };
     const idempotent = effect === "reads";
     return this.#calls.request({ method: "POST", path, headers, body: toJson(json), idempotent }, call);
@@ -473,7 +497,7 @@ export class ModelClient<
 > extends AnsweringModel<I, O, InferenceServerClient, ModelInferOptions> {
   /**
    * @param server address of the server, a list of addresses, or a client, which `close` leaves open
-   * @throws TritonError INVALID_ARG for an invalid HTTP address.
+   * @throws TritonError INVALID_ARG for an invalid HTTP address, and for an unknown option or one of another type.
    */
   constructor(
     server: string | readonly string[] | InferenceServerClient,
@@ -482,9 +506,10 @@ export class ModelClient<
   ) {
     super(
       server,
-      (url) => new InferenceServerClient(url, options),
+      (url, ofServer) => new InferenceServerClient(url, ofServer),
       modelName,
       options,
+      { where: "new ModelClient()", server: CLIENT_TYPES, infer: INFER_TYPES },
       "generateStream() of InferenceServerClient, or the gRPC client",
     );
   }

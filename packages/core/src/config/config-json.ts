@@ -1,4 +1,10 @@
-import { errorFor, type ModelConfig, type TritonError } from "@tritonjs/protocol";
+import {
+  errorFor,
+  type JsonSource,
+  type ModelConfig,
+  type TritonError,
+  toJson as writeJson,
+} from "@tritonjs/protocol";
 import {
   emptyMessage,
   type FieldSchema,
@@ -155,6 +161,11 @@ export function toConfigJson(
   wide: (value: bigint) => unknown = Number,
 ): Record<string, unknown> {
   return toJson(fieldsOf(config), modelConfigSchema, wide);
+}
+
+/** Writes what {@link toConfigJson} makes as JSON, with all digits of every integer. */
+export function configText(config: ModelConfig): string {
+  return writeJson(toConfigJson(config, (value) => value) as { [name: string]: JsonSource });
 }
 
 function toJson(

@@ -264,6 +264,7 @@ export const FORWARDED = [
   "unloadModel",
   "registerModelRepository",
   "unregisterModelRepository",
+  "prepareMetrics",
   "metrics",
   "metricsFor",
 ] as const satisfies readonly (keyof InferenceService)[];

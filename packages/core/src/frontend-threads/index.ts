@@ -257,10 +257,12 @@ class FrontendThread {
     if (this.#ending) return;
     if (performance.now() - this.#startedAt > STEADY_AFTER_MS) this.#pause.reset();
     const delayMs = this.#pause.next();
-    this.state.service.log.error(
-      `frontend thread ${this.number} has ended: ${cause}. Its connections are closed, its requests are cancelled. ` +
-        `It is started again in ${delayMs} ms`,
-    );
+    this.state.service.log
+      .of("frontend_threads")
+      .error(
+        `frontend thread ${this.number} has ended: ${cause}. Its connections are closed, its requests are cancelled. ` +
+          `It is started again in ${delayMs} ms`,
+      );
     this.#restart = setTimeout(() => void this.#startAgain(), delayMs);
   }
 
@@ -272,7 +274,9 @@ class FrontendThread {
         await run.control.call("open", name, frontend);
       } catch (error) {
         const { message } = TritonError.from(error);
-        this.state.service.log.error(`frontend thread ${this.number} cannot open ${name} again: ${message}`);
+        this.state.service.log
+          .of("frontend_threads")
+          .error(`frontend thread ${this.number} cannot open ${name} again: ${message}`);
         await run.worker.terminate();
         return;
       }

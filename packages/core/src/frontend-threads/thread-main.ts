@@ -169,6 +169,7 @@ class MirroredService implements InferenceService {
   readonly unloadModel = this.#forward("unloadModel");
   readonly registerModelRepository = this.#forward("registerModelRepository");
   readonly unregisterModelRepository = this.#forwardSync("unregisterModelRepository");
+  readonly prepareMetrics = this.#forward("prepareMetrics");
   readonly metrics = this.#forward("metrics");
   readonly metricsFor = this.#forward("metricsFor");
 

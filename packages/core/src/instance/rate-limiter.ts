@@ -6,7 +6,7 @@ import { getOrAdd } from "../system/collections.js";
 export interface RateLimitedInstance {
   readonly demand: ReturnType<typeof demandOf>;
   readonly priority: number;
-  /** Number of executions so far. Loading counts as the first, as in Triton. */
+  /** Number of executions so far. Loading and warm-up count as the first two, as in Triton. */
   executions: number;
   /** Called when the instance may run. */
   granted: () => void;
@@ -41,7 +41,7 @@ export class RateLimiter {
     const demand = demandOf(planned);
     this.#pools.add(demand);
     const priority = Math.max(1, planned.group.rateLimiter?.priority ?? 0);
-    return { demand, priority, executions: 1, granted: () => {} };
+    return { demand, priority, executions: 2, granted: () => {} };
   }
 
   unregister(instance: RateLimitedInstance): void {

@@ -127,6 +127,12 @@ export class MetricsPage {
     if (this.options.registry !== undefined) void this.registry;
   }
 
+  /** Makes the registries, for which `prom-client` is loaded. */
+  prepare(): void {
+    void this.registry;
+    this.#furtherRegistry();
+  }
+
   /** Removes the metrics from the registry of the program. */
   close(): void {
     if (this.options.registry !== undefined) this.#stopReporting?.();

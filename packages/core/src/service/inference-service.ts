@@ -163,6 +163,11 @@ export interface InferenceService {
    * does the same for its frontends.
    */
   mount?(frontend: MountedFrontend): void;
+  /**
+   * Loads what the metrics page needs. A frontend that serves the page calls this when it starts, so that the first
+   * scrape does not hold the event loop for the time that loading takes.
+   */
+  prepareMetrics?(): Promise<void>;
   /** The metrics page, as Prometheus text. */
   metrics(): Promise<string>;
   /**

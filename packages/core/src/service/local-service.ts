@@ -298,6 +298,10 @@ export class LocalService implements InferenceService {
     return this.#refusals.turn();
   }
 
+  async prepareMetrics(): Promise<void> {
+    this.page.prepare();
+  }
+
   metrics(): Promise<string> {
     return this.page.write();
   }

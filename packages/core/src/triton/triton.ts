@@ -458,7 +458,7 @@ class TritonServer {
   async #open(given: readonly Frontend[] | undefined, threads: FrontendThreads): Promise<ServeResult> {
     await this.ready();
     const chosen = given ?? (await loadDefaultFrontends({ ...DEFAULT_SERVE_OPTIONS, ...this.options }));
-    this.#frontends = await placeFrontends(chosen, threads, this.#log.log);
+    this.#frontends = await placeFrontends(chosen, threads, this.#log.log.of("frontend_threads"));
     const { addresses } = await openFrontends(this.#frontends, this.service);
     // Those in threads are opened last.
     return { addresses: Object.fromEntries(chosen.map(({ name }) => [name, addresses[name]!])) };

@@ -149,6 +149,30 @@ describe("a response cache that throws", () => {
   });
 });
 
+describe("a response cache that cannot keep answers", () => {
+  it.each([
+    [
+      "throws",
+      () => {
+        throw new Error("no insertion");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("no insertion"))],
+  ])(
+    "is named in the log in Triton's words, with the request, the key and the reason, if it %s",
+    async (_, set) => {
+      const lines: string[] = [];
+      const logger = { error: (text: string) => void lines.push(text), warn() {}, info() {}, debug() {} };
+      const handle = await bind({ get: () => undefined, set }, { logger });
+      expect(await echo(handle, 1, { id: "first" })).toBe(1);
+      await vi.waitFor(() => expect(lines).toHaveLength(1));
+      expect(lines[0]).toMatch(
+        /^\[request id: first\] Failed to insert request_hash \[[^\]]+\] into response cache: no insertion$/,
+      );
+    },
+  );
+});
+
 describe("the response cache in memory", () => {
   it("keeps answers to other shapes, outputs or parameters apart", async () => {
     const handle = await bind({ byteSize: 1 << 20 });

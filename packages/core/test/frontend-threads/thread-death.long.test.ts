@@ -36,7 +36,17 @@ function ask(url: string): Promise<number | string> {
 
 it("when a thread dies, its requests are cancelled, the engine goes on, and the thread is started again", async () => {
   const errors: string[] = [];
-  const logger = { error: (text: string) => void errors.push(text), warn() {}, info() {}, debug() {} };
+  const modules: unknown[] = [];
+  const logger = {
+    takesSubjects: true as const,
+    error(text: string, about?: { readonly module?: string }) {
+      errors.push(text);
+      modules.push(about?.module);
+    },
+    warn() {},
+    info() {},
+    debug() {},
+  };
   const triton = openTriton({ logger });
   const { held, aborted } = bindHeld(triton);
   const { url, workers } = await serveInThreads(triton, 1);
@@ -47,6 +57,7 @@ it("when a thread dies, its requests are cancelled, the engine goes on, and the 
   expect(await Promise.all(answers)).toEqual(["ECONNRESET", "ECONNRESET"]);
   await expect.poll(() => aborted).toEqual(Array(2).fill("the frontend thread of the request has ended"));
   expect(errors).toEqual([expect.stringContaining("frontend thread 1 has ended: exit code 1.")]);
+  expect(modules).toEqual(["frontend_threads"]);
   expect(triton.service.requestMemory.usedBytes).toBe(0);
   expect(await triton.infer("double", { x: [1] })).toBeDefined();
 

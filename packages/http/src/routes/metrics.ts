@@ -14,6 +14,14 @@ export const metricsRoute: Route = getRoute(
   "text/plain",
 );
 
+/**
+ * Prepares the page, so that its first request does not hold the event loop. A failure is the answer of that request,
+ * because models can be used without metrics.
+ */
+export async function prepareMetrics(service: InferenceService): Promise<void> {
+  await service.prepareMetrics?.().catch(() => {});
+}
+
 /** Bytes of a page from which compressing it is worth the time. */
 const WORTH_COMPRESSING_BYTES = 1024;
 

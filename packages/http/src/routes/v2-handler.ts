@@ -31,7 +31,7 @@ import {
   sharedMemoryRoutes,
   statisticsRoutes,
 } from "./management.js";
-import { metricsRoute } from "./metrics.js";
+import { metricsRoute, prepareMetrics } from "./metrics.js";
 import { openApiPageRoute, openApiRoute } from "./open-api.js";
 import type { HttpExchange, Route } from "./route.js";
 
@@ -94,6 +94,7 @@ export function v2Handler(
     ...(options.openApi ? [openApiRoute, openApiPageRoute] : []),
     ...(options.metrics ? [metricsRoute] : []),
   ];
+  if (options.metrics) void prepareMetrics(service);
   const log = service.log.of("http_server");
   return async (request) => {
     if (log.settings.verboseLevel > 0) log.verbose(1, `HTTP request: ${request.method} ${request.path}`);

@@ -40,3 +40,26 @@ describe.each([
     expect(text).toBe(PAGE);
   });
 });
+
+describe("a frontend that starts", () => {
+  class Prepared extends IdentityService {
+    prepared = 0;
+    async prepareMetrics() {
+      this.prepared++;
+      throw new Error("prom-client is not installed");
+    }
+  }
+
+  it.each([
+    ["metrics()", () => metrics({ port: 0 }), 1],
+    ["http() with metrics", () => http({ port: 0, metrics: true }), 1],
+    ["http() without metrics", () => http({ port: 0 }), 0],
+  ])("prepares the metrics page once if it serves it, and starts without it: %s", async (_, open, times) => {
+    const frontend = open();
+    onTestFinished(() => frontend.stop());
+    const service = new Prepared(identityConfig("m", "INT32"));
+    const { port } = await frontend.start(service);
+    expect(service.prepared).toBe(times);
+    expect(port).toBeGreaterThan(0);
+  });
+});

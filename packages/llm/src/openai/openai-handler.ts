@@ -91,7 +91,8 @@ export function openAiHandler(service: InferenceService, options: OpenAiEndpoint
   const access = new OpenAiAccess(options);
   const serviceAccess = new ServiceAccess(service);
   const sites = new SiteGuard({ service, lists: listedOrigins(cors) });
-  const warnings = new FieldWarnings(service.log);
+  const log = service.log.of("openai_server");
+  const warnings = new FieldWarnings(log);
   const templates = new ChatTemplates(options);
   const structureFields = checkStructureFields(options.structureFields);
   const routes = openAiRoutes({ maxChoices, defaultMaxTokens });
@@ -112,7 +113,6 @@ export function openAiHandler(service: InferenceService, options: OpenAiEndpoint
   const handler: V2Handler = async (request) => {
     const given = firstHeader(request, "x-request-id");
     const requestId = given !== undefined && REQUEST_ID.test(given) ? given : newId("req_");
-    const { log } = service;
     if (log.settings.verboseLevel > 0) log.verbose(1, `OpenAI request: ${request.method} ${request.path}`);
     const exchange = new OpenAiExchange(
       service,

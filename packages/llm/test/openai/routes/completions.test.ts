@@ -151,4 +151,18 @@ describe("POST /v1/completions", () => {
       "OpenAI: 'max_tokens' has no effect for model 'm', which has no input for it",
     ]);
   });
+
+  it("logs requests and warnings as the module openai_server", async () => {
+    const modules: unknown[] = [];
+    const write = (text: string, about?: { readonly module?: string }) => {
+      if (text.startsWith("OpenAI")) modules.push(about?.module);
+    };
+    const logger = { takesSubjects: true as const, error: write, warn: write, info: write, debug: write };
+    const triton = newTriton({ logger, logVerbose: 1 });
+    bindText(triton, "m", () => say("x"), ["text_input"]);
+    const url = await serveOpenAi(triton);
+    await post(`${url}/v1/completions`, { model: "m", prompt: "Once", favourite_colour: "green" });
+    expect(new Set(modules)).toEqual(new Set(["openai_server"]));
+    expect(modules.length).toBeGreaterThan(1);
+  });
 });
