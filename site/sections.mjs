@@ -25,7 +25,16 @@ export const SECTIONS = [
   },
   {
     text: "Scheduling",
-    pages: ["choosing", "batching", "instances", "sequences", "ensembles", "streaming", "response-cache"],
+    pages: [
+      "choosing",
+      "batching",
+      "deadlines",
+      "instances",
+      "sequences",
+      "ensembles",
+      "streaming",
+      "response-cache",
+    ],
   },
   { text: "Text", pages: ["text-generation", "text-generation-decoder", "openai"] },
   {

@@ -242,6 +242,11 @@ describe("an argument of another form", () => {
       "input 'x' of model 'm': expected shape [-1,2] with the batch axis, got [2]: use inferSample() for one sample, or add the axis",
     ],
     [
+      "a tensor with half a row",
+      () => bind({}).infer({ x: Tensor.fromElements("FP32", [1.5, 2], Float32Array.of(1, 2, 3)) }),
+      "input 'x' of model 'm' (FP32): expected a tensor of FP32 with a shape of integers from 0, got [1.5,2]",
+    ],
+    [
       "an output with a row for nothing",
       () => bind({ inferFunc: batch(() => ({ y: Array(3).fill([1, 2]) })) }).infer({ x: [[1, 2]] }),
       "model 'm': Received output tensors with different batch sizes: y: (3, 2). Expected batch size: 1. ",

@@ -65,10 +65,7 @@ interface NumericTarget extends ValueTarget {
  * @throws TritonError INVALID_ARG that names the tensor, the expected value and the actual one.
  */
 export function tensorFromValue(value: unknown, target: ValueTarget): Tensor {
-  if (value instanceof Tensor) {
-    if (value.datatype === target.datatype) return value;
-    throw mismatch(target, `a tensor of ${target.datatype}`, `one of ${value.datatype}`);
-  }
+  if (value instanceof Tensor) return checkedTensor(value, target);
   if (!Array.isArray(value) && isNdArray(value)) {
     const elements = checkedElements(contiguousElements(value), target);
     return Tensor.fromElements(target.datatype, [...value.shape], elements);
@@ -207,6 +204,23 @@ function isPlainObject(value: unknown): value is object {
   const prototype: unknown = Object.getPrototypeOf(value);
   // The prototype of an object from another realm, such as a test runner's, has no prototype itself.
   return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/** A tensor of a program, which may have been made of anything. */
+function checkedTensor(tensor: Tensor, target: ValueTarget): Tensor {
+  const wanted = `a tensor of ${target.datatype}`;
+  const datatype: unknown = tensor.datatype;
+  if (datatype !== target.datatype)
+    throw mismatch(target, wanted, `one of ${typeof datatype === "string" ? datatype : typeof datatype}`);
+  const shape: unknown = tensor.shape;
+  if (!Array.isArray(shape) || !shape.every((dim) => Number.isSafeInteger(dim) && dim >= 0)) {
+    const got = Array.isArray(shape)
+      ? `[${shape.map((dim: unknown) => (typeof dim === "number" ? dim : typeof dim)).join(",")}]`
+      : typeof shape;
+    throw mismatch(target, `${wanted} with a shape of integers from 0`, got);
+  }
+  if (!tensor.isSound) throw mismatch(target, wanted, "one made of other elements");
+  return tensor;
 }
 
 function jsonOf(value: object, target: ValueTarget): string {

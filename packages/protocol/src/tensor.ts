@@ -75,6 +75,14 @@ export class Tensor {
     return this.#bytes;
   }
 
+  /** True if it holds what its data type needs. A program may have made a tensor of anything. */
+  get isSound(): boolean {
+    const elements: unknown = this.#elements;
+    if (elements === undefined) return this.#bytes instanceof Uint8Array;
+    if (this.datatype !== "BYTES") return elements instanceof typedArrayFor(this.datatype);
+    return Array.isArray(elements) && elements.every((element) => element instanceof Uint8Array);
+  }
+
   /** True if the elements are already present, so that reading them costs nothing. */
   get hasElements(): boolean {
     return this.#elements !== undefined;

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Tensor } from "@tritonjs/protocol";
 import { planAudio } from "../../../packages/backends/src/media/audio-options.js";
 import { AudioPreparer } from "../../../packages/backends/src/media/audio-preparer.js";
-import { inputsOf } from "../../../packages/backends/test/media/support/fixtures.js";
 import { expectThat, type FuzzTarget, refusalOf } from "../engine/target.js";
 
 /** WAV files. Each gives finite numbers in every kind of features, or is refused. */
@@ -35,10 +35,11 @@ export function open(): FuzzTarget {
       Buffer.of(0xff, 0xff, 0xff, 0xff),
     ],
     run(input) {
+      const tensor = Tensor.fromElements("BYTES", [1, 1], [Buffer.from(input)]);
       const outcomes = preparers.map((preparer) => {
         try {
-          for (const tensor of preparer.prepare(inputsOf([Buffer.from(input)]), true).values()) {
-            const allFinite = (tensor.elements as Float32Array).every(Number.isFinite);
+          for (const made of preparer.prepare(new Map([["audio", tensor]]), true).values()) {
+            const allFinite = (made.elements as Float32Array).every(Number.isFinite);
             expectThat(allFinite, () => "numbers that are not finite");
           }
           return "prepared";
