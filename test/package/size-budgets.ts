@@ -32,4 +32,4 @@ export const CORE_INSTALLED = { megabytes: 20, packages: 12 };
  * `@tritonjs/client/http` as one file for a browser, with all that it needs. docs/client.md states these numbers. The check
  * of options by name and type takes 3.3 kB of it, 1.2 kB with gzip.
  */
-export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 68.5, gzippedKilobytes: 23.1 };
+export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 69.5, gzippedKilobytes: 23.3 };
