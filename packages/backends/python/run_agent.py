@@ -74,10 +74,11 @@ def main():
             try:
                 act = getattr(module, given["action"], None)
                 location = act(Model(given, ask)) if act is not None else None
+                sys.stdout.flush()
                 send({"type": "done", "location": None if location is None else os.fspath(location)})
             except Exception as error:
+                sys.stdout.flush()
                 send({"type": "failed", "error": text_of(error)})
-            sys.stdout.flush()
 
 
 if __name__ == "__main__":

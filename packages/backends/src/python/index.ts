@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
+import type { Socket } from "node:net";
 import { basename, dirname, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Duplex } from "node:stream";
@@ -138,7 +139,7 @@ export function pythonAgent(
   name: string,
   path: string,
   log: Log,
-): { readonly agent: RepositoryAgent; close(): void } {
+): { readonly agent: RepositoryAgent; close(): Promise<void> } {
   assertPythonCanRun();
   let running: AgentProcess | undefined;
   let last: Promise<unknown> = Promise.resolve();
@@ -151,11 +152,15 @@ export function pythonAgent(
     last = turn.catch(() => {});
     return turn;
   };
-  return { agent, close: () => running?.end() };
+  return { agent, close: async () => running?.close() };
 }
+
+/** Milliseconds that the output of an ended process may take to end. Descendants that left its group may hold it. */
+const LONGEST_OUTPUT_MS = 5000;
 
 class AgentProcess {
   isOver = false;
+  #isClosed = false;
   readonly #child: ChildProcess;
   readonly #line: Duplex | undefined;
   #model: RepositoryAgentModel | undefined;
@@ -180,6 +185,9 @@ class AgentProcess {
     // A write to a process that has ended fails. The event `exit` reports the end.
     for (const stream of [stdout, stderr, line, lifeline]) stream?.on("error", () => {});
     child.on("error", (error) => this.#gone(`cannot start '${python}' (${error.message})`));
+    child.on("close", () => {
+      this.#isClosed = true;
+    });
     child.on("exit", (code, signal) => {
       this.#kill();
       lifeline?.destroy();
@@ -214,6 +222,24 @@ class AgentProcess {
   end(): void {
     this.isOver = true;
     this.#kill();
+  }
+
+  /** Ends the process. Resolves when its last lines are in the log. */
+  async close(): Promise<void> {
+    this.end();
+    const child = this.#child;
+    if (child.pid === undefined || this.#isClosed) return;
+    const output = [child.stdout, child.stderr] as readonly unknown[] as readonly Socket[];
+    child.ref();
+    for (const stream of output) stream.ref();
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, LONGEST_OUTPUT_MS);
+      child.once("close", () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+    for (const stream of output) stream.destroy();
   }
 
   #kill(): void {

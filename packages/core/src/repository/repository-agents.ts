@@ -346,8 +346,8 @@ const ACTIONS: readonly RepositoryAgentAction[] = [
 /** An agent of a directory. It may hold a process. */
 interface FoundAgent {
   readonly agent: RepositoryAgent;
-  /** Ends the process of the agent. */
-  close(): void;
+  /** Ends the process of the agent. Resolves when its last lines are in the log. */
+  close(): Promise<void>;
 }
 
 interface PythonPackage {
@@ -391,7 +391,7 @@ async function loadAgent(name: string, path: string, log: Log): Promise<FoundAge
     const { pythonAgent } = await loadBackend<PythonPackage>("python", `repository agent '${name}'`);
     return pythonAgent(name, path, log);
   }
-  return { agent: await moduleAgent(name, path), close() {} };
+  return { agent: await moduleAgent(name, path), async close() {} };
 }
 
 type Exports = Readonly<Partial<Record<RepositoryAgentAction | "default", unknown>>>;

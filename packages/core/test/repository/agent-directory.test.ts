@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Triton, type TritonOptions } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
+import { hasPython, withoutPython } from "../../../../test/support/python.js";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 
 const named = (agent: string, parameters: Readonly<Record<string, string>> = {}) => {
@@ -12,6 +13,10 @@ const named = (agent: string, parameters: Readonly<Record<string, string>> = {})
   );
   return identityConfig(`model_repository_agents { agents [ { name: "${agent}" ${entries.join(" ")} } ] }`);
 };
+
+/** The cases that this machine can run. The test of printed lines says by its name that there is no Python. */
+const runnable = <C extends readonly unknown[]>(cases: readonly C[]): readonly C[] =>
+  cases.filter((one) => hasPython || !one.includes("agent.py"));
 
 /** Serves the model `m`, which names the agent, beside the model `other` without an agent. */
 async function serve(
@@ -91,11 +96,13 @@ def UNLOAD_COMPLETE(model): write("UNLOAD_COMPLETE", model)
 `;
 
 describe("an agent of the directory handles the actions of its model", () => {
-  it.each([
-    ["a function of an ES module", "agent.mjs", JS_FUNCTION],
-    ["functions of a CommonJS module", "agent.js", JS_OBJECT],
-    ["functions of a Python program", "agent.py", PYTHON],
-  ])("as %s", async (_, file, source) => {
+  it.each(
+    runnable([
+      ["a function of an ES module", "agent.mjs", JS_FUNCTION],
+      ["functions of a CommonJS module", "agent.js", JS_OBJECT],
+      ["functions of a Python program", "agent.py", PYTHON],
+    ]),
+  )("as %s", async (_, file, source) => {
     await using served = await serve({ [`scribe/${file}`]: source }, "scribe");
     await served.loaded;
     expect(await served.reason()).toBe("");
@@ -123,18 +130,23 @@ def LOAD(model):
         config.write(${JSON.stringify(INT32)})
     os.mkdir(place + "/3")`,
   };
-  it.each(Object.entries(sources))("into a directory that it asks for: %s", async (file, source) => {
-    await using served = await serve({ [`mover/${file}`]: source }, "mover");
-    await served.loaded;
-    expect(await served.reason()).toBe("");
-    const { OUTPUT0 } = await served.triton.infer("m", { INPUT0: [[5]] });
-    expect(OUTPUT0!.data).toEqual(Int32Array.of(5));
-  });
+  it.each(runnable(Object.entries(sources)))(
+    "into a directory that it asks for: %s",
+    async (file, source) => {
+      await using served = await serve({ [`mover/${file}`]: source }, "mover");
+      await served.loaded;
+      expect(await served.reason()).toBe("");
+      const { OUTPUT0 } = await served.triton.infer("m", { INPUT0: [[5]] });
+      expect(OUTPUT0!.data).toEqual(Int32Array.of(5));
+    },
+  );
 
-  it.each([
-    ["agent.mjs", `export const LOAD = ({ location }) => location + "/../other";`],
-    ["agent.py", `def LOAD(model): return model.location + "/../twin"`],
-  ])("to a directory that it returns: %s", async (file, source) => {
+  it.each(
+    runnable([
+      ["agent.mjs", `export const LOAD = ({ location }) => location + "/../other";`],
+      ["agent.py", `def LOAD(model): return model.location + "/../twin"`],
+    ]),
+  )("to a directory that it returns: %s", async (file, source) => {
     const twin = { "twin/config.pbtxt": INT32.replace("{", "{ "), "twin/1/": "" };
     const text = source.replace("../other", "../twin");
     await using served = await serve({ [`mover/${file}`]: text }, "mover", {}, twin);
@@ -157,38 +169,40 @@ def LOAD(model):
 });
 
 describe("a fault of an agent fails its model alone", () => {
-  it.each([
-    ["agent.mjs", `export const LOAD = () => { throw new Error("no licence"); };`, "no licence"],
-    ["agent.py", `def LOAD(model): raise PermissionError("no licence")`, "PermissionError: no licence"],
-    [
-      "agent.mjs",
-      "export const hello = 1;",
-      /expected a function as default export, or functions named LOAD, .* got hello/,
-    ],
-    ["agent.mjs", "export const LOAD = 1;", /got LOAD: number/],
-    [
-      "agent.mjs",
-      "import 'nowhere';",
-      /repository agent 'faulty': cannot import '.*agent\.mjs': Cannot find package 'nowhere'/,
-    ],
-    [
-      "agent.py",
-      "import nowhere",
-      /cannot import '.*agent\.py': ModuleNotFoundError: No module named 'nowhere'/,
-    ],
-    ["agent.py", "hello = 1", /expected functions named LOAD, .* got none/],
-    ["agent.py", "import os\ndef LOAD(model): os._exit(3)", /agent\.py'\): its process exited with code 3/],
-    [
-      "libtritonrepoagent_faulty.so",
-      "\x7fELF",
-      /searched: .*libtritonrepoagent_faulty\.so' is a shared library for tritonserver/,
-    ],
-    [
-      "readme",
-      "",
-      /unable to find 'libtritonrepoagent_faulty\.so' for repo agent 'faulty', searched: .*: an agent is a file faulty\/agent\.js or/,
-    ],
-  ])("at load: %s %s", async (file, source, expected) => {
+  it.each(
+    runnable([
+      ["agent.mjs", `export const LOAD = () => { throw new Error("no licence"); };`, "no licence"],
+      ["agent.py", `def LOAD(model): raise PermissionError("no licence")`, "PermissionError: no licence"],
+      [
+        "agent.mjs",
+        "export const hello = 1;",
+        /expected a function as default export, or functions named LOAD, .* got hello/,
+      ],
+      ["agent.mjs", "export const LOAD = 1;", /got LOAD: number/],
+      [
+        "agent.mjs",
+        "import 'nowhere';",
+        /repository agent 'faulty': cannot import '.*agent\.mjs': Cannot find package 'nowhere'/,
+      ],
+      [
+        "agent.py",
+        "import nowhere",
+        /cannot import '.*agent\.py': ModuleNotFoundError: No module named 'nowhere'/,
+      ],
+      ["agent.py", "hello = 1", /expected functions named LOAD, .* got none/],
+      ["agent.py", "import os\ndef LOAD(model): os._exit(3)", /agent\.py'\): its process exited with code 3/],
+      [
+        "libtritonrepoagent_faulty.so",
+        "\x7fELF",
+        /searched: .*libtritonrepoagent_faulty\.so' is a shared library for tritonserver/,
+      ],
+      [
+        "readme",
+        "",
+        /unable to find 'libtritonrepoagent_faulty\.so' for repo agent 'faulty', searched: .*: an agent is a file faulty\/agent\.js or/,
+      ],
+    ]),
+  )("at load: %s %s", async (file, source, expected) => {
     await using served = await serve({ [`faulty/${file}`]: source }, "faulty");
     await served.loaded;
     if (typeof expected === "string") expect(await served.reason()).toContain(expected);
@@ -197,10 +211,12 @@ describe("a fault of an agent fails its model alone", () => {
     expect(OUTPUT0!.data).toEqual(Float32Array.of(5));
   });
 
-  it.each([
-    ["agent.mjs", `export const UNLOAD = () => { throw new Error("not now"); };`, "not now"],
-    ["agent.py", `def UNLOAD(model): raise ValueError("not now")`, "ValueError: not now"],
-  ])("is logged at unload: %s", async (file, source, expected) => {
+  it.each(
+    runnable([
+      ["agent.mjs", `export const UNLOAD = () => { throw new Error("not now"); };`, "not now"],
+      ["agent.py", `def UNLOAD(model): raise ValueError("not now")`, "ValueError: not now"],
+    ]),
+  )("is logged at unload: %s", async (file, source, expected) => {
     await using served = await serve({ [`faulty/${file}`]: source }, "faulty");
     await served.loaded;
     await served.triton.unloadModel("m");
@@ -208,10 +224,12 @@ describe("a fault of an agent fails its model alone", () => {
     expect(served.lines).toContain(`repository agent 'faulty' failed at UNLOAD of 'm': ${expected}`);
   });
 
-  it.each([
-    ["agent.mjs", `export const LOAD = () => new Promise(() => {});`],
-    ["agent.py", `import time\ndef LOAD(model):\n    print("waiting", flush=True)\n    time.sleep(1e6)`],
-  ])("ends at the limit when it hangs: %s", async (file, source) => {
+  it.each(
+    runnable([
+      ["agent.mjs", `export const LOAD = () => new Promise(() => {});`],
+      ["agent.py", `import time\ndef LOAD(model):\n    print("waiting", flush=True)\n    time.sleep(1e6)`],
+    ]),
+  )("ends at the limit when it hangs: %s", async (file, source) => {
     const clock = new VirtualClock();
     await using served = await serve({ [`slow/${file}`]: source }, "slow", {
       clock,
@@ -231,4 +249,12 @@ describe("a fault of an agent fails its model alone", () => {
       "repository agent 'slow' of model 'm': LOAD: expected an answer within 20 s (repositoryAgentTimeoutSecs), got none",
     );
   });
+});
+
+it.skipIf(!hasPython)(`what an agent prints last is in the log after close()${withoutPython}`, async () => {
+  const source = `def UNLOAD_COMPLETE(model): print("\\n".join("line %d" % i for i in range(5000)))`;
+  await using served = await serve({ "talker/agent.py": source }, "talker");
+  await served.loaded;
+  await served.triton.close();
+  expect(served.lines).toContain("repository agent 'talker': line 4999");
 });
