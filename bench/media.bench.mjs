@@ -7,7 +7,8 @@
 import { audio, image } from "@tritonjs/backends/media";
 import { Triton } from "@tritonjs/core";
 import sharp from "sharp";
-import { medianOf, ratioOf, runPairs, SECONDS, short } from "./support/pairs.mjs";
+import { rateOf } from "./support/cpu-rate.mjs";
+import { medianOf, ratioOf, runPairs, short } from "./support/pairs.mjs";
 import { report } from "./support/report.mjs";
 
 const SIDE = 224;
@@ -76,22 +77,6 @@ async function measureAudio() {
     note: "Milliseconds of the processor for a request, one at a time.",
     document: "media.md",
   });
-}
-
-/** Calls a second at a concurrency, and CPU milliseconds for each call, which are steady on a busy machine. */
-async function rateOf(concurrency, call) {
-  const start = performance.now();
-  const before = process.cpuUsage();
-  let calls = 0;
-  const client = async () => {
-    do {
-      await call();
-      calls++;
-    } while (performance.now() - start < 1000 * SECONDS);
-  };
-  await Promise.all(Array.from({ length: concurrency }, client));
-  const { user, system } = process.cpuUsage(before);
-  return { rate: (1000 * calls) / (performance.now() - start), cpu: (user + system) / 1000 / calls };
 }
 
 async function bareSharp(file) {

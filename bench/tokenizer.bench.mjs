@@ -7,7 +7,8 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { Triton } from "@tritonjs/core";
 import { tokenizer } from "@tritonjs/llm/tokenizer";
-import { SECONDS, short } from "./support/pairs.mjs";
+import { rateOf } from "./support/cpu-rate.mjs";
+import { short } from "./support/pairs.mjs";
 import { report } from "./support/report.mjs";
 
 // The library is a dependency of the package, not of the workspace.
@@ -44,25 +45,9 @@ report("tokenizer", {
   document: "tokenizer.md",
 });
 
-/** A text of about so many tokens. */
+/** A text of about `tokens` tokens. */
 function textOf(tokens) {
   let text = sentence;
   while (bare.encode(text).ids.length < tokens) text += sentence;
   return text;
-}
-
-/** CPU milliseconds for each call. */
-async function rateOf(concurrency, call) {
-  const start = performance.now();
-  const before = process.cpuUsage();
-  let calls = 0;
-  const client = async () => {
-    do {
-      await call();
-      calls++;
-    } while (performance.now() - start < 1000 * SECONDS);
-  };
-  await Promise.all(Array.from({ length: concurrency }, client));
-  const { user, system } = process.cpuUsage(before);
-  return { cpu: (user + system) / 1000 / calls };
 }

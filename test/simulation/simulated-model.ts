@@ -7,10 +7,10 @@ import { resolveConfig } from "../../packages/core/src/config/resolve-config.js"
 import type { Execution, ExecutionResult, Executor } from "../../packages/core/src/instance/backend.js";
 import { InstanceGroup } from "../../packages/core/src/instance/instance-group.js";
 import { ModelInstance } from "../../packages/core/src/instance/model-instance.js";
-import { ModelStatistics } from "../../packages/core/src/observe/statistics.js";
 import { InferenceRequest, type ResponseHandler } from "../../packages/core/src/request/inference-request.js";
 import { DynamicBatchScheduler } from "../../packages/core/src/scheduler/dynamic-batch-scheduler.js";
 import { DeadlineQueue } from "../../packages/core/src/system/clock.js";
+import { instanceOwner } from "../../packages/core/test/support/instance-owner.js";
 
 /** What a simulated model is bound with. */
 export interface SimulatedModelOptions {
@@ -50,18 +50,7 @@ export class SimulatedModel {
   constructor(options: SimulatedModelOptions) {
     const { clock } = this;
     const config = configOf(options);
-    const owner = {
-      modelName: "m",
-      modelVersion: "1",
-      decoupled: false,
-      iterative: false,
-      clock,
-      statistics: new ModelStatistics(),
-      outputNames: [],
-      callModels: () => {
-        throw new Error("nobody calls other models");
-      },
-    };
+    const owner = instanceOwner(clock);
     this.#instances = new InstanceGroup(
       planInstances(config).map(
         (placement) => new ModelInstance(placement, new SimulatedExecutor(options.durationMs, clock), owner),

@@ -166,7 +166,8 @@ export class KnownModel<S extends ServerOfModel> {
   }
 
   /** @throws TritonError INVALID_ARG for an unknown option of an inference, and for one of another type. */
-  protected assertInferOptions(options: object = {}): void {
+  protected assertInferOptions(options: object | undefined): void {
+    if (options === undefined) return;
     const { infer, where } = this.#types;
     assertOptions(`inference with '${this.modelName}'`, options, infer, {
       [where]: MODEL_CLIENT_OPTION_TYPES,

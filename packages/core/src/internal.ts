@@ -14,6 +14,7 @@ export {
   type TensorAnswer,
   type TensorCaller,
 } from "./callback/infer-func.js";
+export { completeStep } from "./config/auto-complete-config.js";
 export { planInstances } from "./config/instance-groups.js";
 export { readSubstitutes } from "./config/substitutes.js";
 export { forwardHeaders, type HeaderPattern, headerPattern } from "./frontend/header-pattern.js";
@@ -65,7 +66,7 @@ export {
   scalarOptions,
 } from "./request-info.js";
 export { Heap } from "./scheduler/priority-queue.js";
-export { readCallerHeaders } from "./service/caller-headers.js";
+export { grpcTimeoutMs, readCallerHeaders } from "./service/caller-headers.js";
 export type { RoomWait } from "./service/inference-service.js";
 export {
   LOAD_REPORT_FORMAT_HEADER,

@@ -6,5 +6,4 @@
  */
 
 export type { PredictContext, ServedClass, ServedModel } from "./class-model.js";
-export { type ClassReference, parseClassReference } from "./class-reference.js";
-export { modelSettings } from "./model-settings.js";
+export { type ClassReference, modelSettings, parseClassReference } from "./model-settings.js";

@@ -1,5 +1,5 @@
 import type { AutoCompleteConfig } from "@tritonjs/core/config";
-import { wrongParameter } from "@tritonjs/core/internal";
+import { completeStep, wrongParameter } from "@tritonjs/core/internal";
 import {
   errorFor,
   type ModelConfig,
@@ -148,34 +148,19 @@ export function hasRows({ maxBatchSize, input }: ModelConfig, name: string): boo
   return maxBatchSize > 0 || (input.find((one) => one.name === name)?.dims.length ?? 1) > 1;
 }
 
-/** Largest batch of a model of a repository whose configuration does not set it. */
-const MAX_BATCH_SIZE = 32;
-
 /** Names of the state of a step that goes on from request to request: as input, and as output. */
 export const PAST = "past";
 export const PRESENT = "present";
 
-/**
- * Completes a configuration of a repository. A model without written tensors batches, with the written size or 32. If
- * tensors are written and `max_batch_size` is 0, requests have no batch axis. A state is written as such, not as a
- * tensor.
- *
- * @param inputs tensors without the batch axis
- * @param outputs tensors without the batch axis
- * @throws TritonError INTERNAL if a written field contradicts the options
- */
+/** Like {@link completeStep}, for a step that may have a state. A state is written as such, not as a tensor. */
 export function completeTensors(
   config: AutoCompleteConfig,
   inputs: readonly TensorSpec[],
   outputs: readonly TensorSpec[],
 ): void {
-  const { input, output, maxBatchSize, sequenceBatching } = config.config;
-  if (maxBatchSize === 0 && input.length + output.length === 0) config.setMaxBatchSize(MAX_BATCH_SIZE);
-  if (config.config.maxBatchSize > 1 && sequenceBatching === undefined) config.setDynamicBatching();
-  for (const { name, dtype, shape } of inputs) {
-    if (name !== PAST) config.addInput({ name, dataType: dtype, dims: shape });
-  }
-  for (const { name, dtype, shape } of outputs) {
-    if (name !== PRESENT) config.addOutput({ name, dataType: dtype, dims: shape });
-  }
+  completeStep(
+    config,
+    inputs.filter(({ name }) => name !== PAST),
+    outputs.filter(({ name }) => name !== PRESENT),
+  );
 }

@@ -4,6 +4,7 @@ import {
   type ModelConfig,
   type ModelInput,
   type ModelOutput,
+  type TensorSpec,
   TritonError,
   toConfigDataType,
 } from "@tritonjs/protocol";
@@ -182,6 +183,29 @@ export const COMPLETION_METHODS = keyList<Pick<AutoCompleteConfig, CompletionMet
 export function completeBy(config: AutoCompleteConfig, method: CompletionMethod, argument: unknown): void {
   const complete: (this: AutoCompleteConfig, argument: never) => void = config[method];
   Reflect.apply(complete, config, [argument]);
+}
+
+/** Largest batch of a step of a repository whose configuration does not set it. */
+const STEP_BATCH_SIZE = 32;
+
+/**
+ * Completes the configuration of a step whose backend knows its tensors. A model without written tensors batches, with
+ * the written size or 32. If tensors are written and `max_batch_size` is 0, requests have no batch axis.
+ *
+ * @param inputs tensors without the batch axis
+ * @param outputs tensors without the batch axis
+ * @throws TritonError INTERNAL if a written field contradicts them
+ */
+export function completeStep(
+  config: AutoCompleteConfig,
+  inputs: readonly TensorSpec[],
+  outputs: readonly TensorSpec[],
+): void {
+  const { input, output, maxBatchSize, sequenceBatching } = config.config;
+  if (maxBatchSize === 0 && input.length + output.length === 0) config.setMaxBatchSize(STEP_BATCH_SIZE);
+  if (config.config.maxBatchSize > 1 && sequenceBatching === undefined) config.setDynamicBatching();
+  for (const { name, dtype, shape } of inputs) config.addInput({ name, dataType: dtype, dims: shape });
+  for (const { name, dtype, shape } of outputs) config.addOutput({ name, dataType: dtype, dims: shape });
 }
 
 /** Writes a boolean as Triton's Python backend does. */

@@ -421,12 +421,17 @@ const DEADLINES = "deadlines";
 const DEADLINE_DEFAULT = "deadline_default_ms";
 const BOOLEANS: Readonly<Record<string, boolean>> = { true: true, "1": true, false: false, "0": false };
 
+/** True if requests run by their deadlines. */
+export function hasDeadlines({ parameters }: Pick<ModelConfig, "parameters">): boolean {
+  const text = parameters[DEADLINES]?.stringValue;
+  return text !== undefined && BOOLEANS[text] === true;
+}
+
 /** How requests run by their deadlines; undefined if they do not. `defaultMs` is 0 for no default. */
 export function deadlineSetting(
   config: Pick<ModelConfig, "parameters">,
 ): Required<DeadlineOptions> | undefined {
-  const text = config.parameters[DEADLINES]?.stringValue;
-  if (text === undefined || BOOLEANS[text] !== true) return undefined;
+  if (!hasDeadlines(config)) return undefined;
   return { defaultMs: Number(config.parameters[DEADLINE_DEFAULT]?.stringValue ?? 0) };
 }
 
@@ -471,12 +476,17 @@ const SHARES = "shares_by";
 /** Parameter with the weights of callers: `a=2, b=1`. */
 const SHARE_WEIGHTS = "shares_weights";
 
+/** What tells the callers that share the model apart: a header, or `caller`; undefined if they do not share it. */
+export function sharedBy({ parameters }: Pick<ModelConfig, "parameters">): string | undefined {
+  return parameters[SHARES]?.stringValue || undefined;
+}
+
 /** How callers share the model, as its configuration says; undefined if they do not. */
 export function shareSetting(
   config: Pick<ModelConfig, "parameters">,
 ): { readonly by: string; readonly weights: Readonly<Record<string, number>> } | undefined {
-  const by = config.parameters[SHARES]?.stringValue;
-  if (by === undefined || by === "") return undefined;
+  const by = sharedBy(config);
+  if (by === undefined) return undefined;
   const weights: Record<string, number> = {};
   for (const part of (config.parameters[SHARE_WEIGHTS]?.stringValue ?? "").split(",")) {
     const at = part.lastIndexOf("=");

@@ -174,11 +174,7 @@ export class DeadlineBatching implements BatchPlanner {
   }
 
   /** The requests with deadlines that run next, and the most rows of their batch. */
-  #chooseDated(
-    now: number,
-    times: InstanceTimes,
-    limit: number,
-  ): { readonly dated: readonly InferenceRequest[]; readonly maxRows: number } {
+  #chooseDated(now: number, times: InstanceTimes, limit: number): ChosenRequests {
     const queue = this.#queue;
     const idleInMs = this.#times.idleInMs(now);
     const demand = this.#demand(now);
@@ -198,11 +194,8 @@ export class DeadlineBatching implements BatchPlanner {
       chosen = windows.find(({ perMs }) => perMs >= ENOUGH_GOODPUT * scarcity * best)!;
     }
     const { from, to, maxRows } = chosen;
-    const dated: InferenceRequest[] = [];
-    for (let i = from; i < to; i++) dated.push(queue.dated(i));
-    const leftOut: InferenceRequest[] = [];
-    for (let i = 0; i < from; i++) leftOut.push(queue.dated(i));
-    this.#endLeftOut(leftOut, chosen.rows, now, times);
+    const dated = datedOf(queue, from, to);
+    this.#endLeftOut(datedOf(queue, 0, from), chosen.rows, now, times);
     // Listeners of requests that were ended may have cancelled others.
     return { dated: dated.filter(({ holder }) => holder === queue), maxRows };
   }
@@ -211,11 +204,7 @@ export class DeadlineBatching implements BatchPlanner {
    * The requests that run next in the order of shares. While time is scarce, those that are too tight for a large batch
    * may be left out.
    */
-  #chooseFair(
-    now: number,
-    times: InstanceTimes,
-    limit: number,
-  ): { readonly dated: readonly InferenceRequest[]; readonly maxRows: number } {
+  #chooseFair(now: number, times: InstanceTimes, limit: number): ChosenRequests {
     const queue = this.#queue;
     const idleInMs = this.#times.idleInMs(now);
     const top = times.rowsPerMs(times.best) * idleInMs.length;
@@ -232,9 +221,7 @@ export class DeadlineBatching implements BatchPlanner {
         smallest(times.best, (rows) => times.rowsPerMs(rows) >= enough),
       );
     }
-    const next: InferenceRequest[] = [];
-    for (let i = 0; i < Math.min(queue.datedCount, FAIR_REACH * this.#maxRows); i++)
-      next.push(queue.dated(i));
+    const next = datedOf(queue, 0, Math.min(queue.datedCount, FAIR_REACH * this.#maxRows));
     let chosen = fairBatch(next, most, now, times);
     const scarcity = this.#scarcity(demand / top);
     if (scarcity > 0) {
@@ -386,6 +373,16 @@ export class DeadlineBatching implements BatchPlanner {
 }
 
 /** A run of requests in the order of their deadlines that would be a batch. */
+interface ChosenRequests {
+  readonly dated: readonly InferenceRequest[];
+  readonly maxRows: number;
+}
+
+/** The requests with deadlines in these places of the queue. */
+function datedOf(queue: UrgencyQueue, from: number, to: number): InferenceRequest[] {
+  return Array.from({ length: to - from }, (_, i) => queue.dated(from + i));
+}
+
 interface Window {
   readonly from: number;
   readonly to: number;

@@ -11,9 +11,9 @@ import type { Payload } from "../batch/payload.js";
 import {
   type BatchingRequest,
   type BatchKey,
-  deadlineSetting,
+  hasDeadlines,
   type ShareOptions,
-  shareSetting,
+  sharedBy,
   targetLatencyMs,
   type VariableLengthOptions,
 } from "../config/model-options.js";
@@ -345,10 +345,10 @@ export function planVariableLength(
     ...(batchBy !== undefined && targetLatencyMs(config) !== undefined
       ? ["config.batcher.batchBy and config.batcher.targetLatencyMs are both given: leave one of them out"]
       : []),
-    ...(batchBy !== undefined && shareSetting(config) !== undefined
+    ...(batchBy !== undefined && sharedBy(config) !== undefined
       ? ["config.batcher.batchBy and config.batcher.shares are both given: leave one of them out"]
       : []),
-    ...(batchBy !== undefined && deadlineSetting(config) !== undefined
+    ...(batchBy !== undefined && hasDeadlines(config)
       ? ["config.batcher.batchBy and config.batcher.deadlines are both given: leave one of them out"]
       : []),
     ...padProblems(pad, config),

@@ -1,5 +1,5 @@
 import { errorFor, type ModelConfig } from "@tritonjs/protocol";
-import { deadlineSetting, shareSetting } from "../config/model-options.js";
+import { hasDeadlines, sharedBy } from "../config/model-options.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 
 /** Header with the milliseconds that a client waits for the answer. */
@@ -25,24 +25,26 @@ const LONGEST_NAME = 128;
  * Reads from the headers of a client how long it waits for the answer, for a model with deadlines, and who it is, for a
  * model that callers share. Other models are not told: Triton ignores these headers.
  *
+ * @param headers the headers, as the transport has them
  * @param header returns the first value of a header
  * @throws TritonError INVALID_ARG for a value that is not a time
  */
-export function readCallerHeaders(
+export function readCallerHeaders<H>(
   request: InferenceRequest,
   config: Pick<ModelConfig, "parameters">,
-  header: (name: string) => string | undefined,
+  headers: H,
+  header: (headers: H, name: string) => string | undefined,
 ): void {
-  const shares = shareSetting(config);
-  if (shares !== undefined) {
-    const name = header(shares.by === "caller" ? CALLER_HEADER : shares.by);
+  const by = sharedBy(config);
+  if (by !== undefined) {
+    const name = header(headers, by === "caller" ? CALLER_HEADER : by);
     if (name !== undefined) request.caller = name.slice(0, LONGEST_NAME);
   }
-  if (deadlineSetting(config) === undefined) return;
-  const own = header(TIMEOUT_HEADER);
+  if (!hasDeadlines(config)) return;
+  const own = header(headers, TIMEOUT_HEADER);
   const limits = [
     ...(own === undefined ? [] : [millisecondsOf(own)]),
-    ...grpcLimit(header(GRPC_TIMEOUT_HEADER)),
+    ...grpcLimit(header(headers, GRPC_TIMEOUT_HEADER)),
   ];
   if (limits.length > 0) request.clientLimitMs = Math.min(...limits);
 }
@@ -58,10 +60,16 @@ function millisecondsOf(text: string): number {
 
 function grpcLimit(text: string | undefined): number[] {
   if (text === undefined) return [];
-  const [, digits, unit] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? [];
-  if (digits !== undefined) return [Number(digits) * MILLISECONDS[unit!]!];
+  const limitMs = grpcTimeoutMs(text);
+  if (limitMs !== undefined) return [limitMs];
   throw errorFor(
     "INVALID_OPTION",
     `header '${GRPC_TIMEOUT_HEADER}': expected up to 8 digits and a unit of H, M, S, m, u or n, got '${text}'`,
   );
+}
+
+/** Milliseconds of a value of gRPC's header `grpc-timeout`, such as `150m`; undefined for any other text. */
+export function grpcTimeoutMs(text: string): number | undefined {
+  const [, digits, unit] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? [];
+  return digits === undefined ? undefined : Number(digits) * MILLISECONDS[unit!]!;
 }

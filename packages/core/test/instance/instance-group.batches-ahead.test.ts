@@ -7,6 +7,7 @@ import { ModelInstance } from "../../src/instance/model-instance.js";
 import { ModelStatistics } from "../../src/observe/statistics.js";
 import { VirtualClock } from "../../src/system/clock.js";
 import { BatchesOfWorker } from "../../src/worker/worker-executor.js";
+import { instanceOwner } from "../support/instance-owner.js";
 import { modelConfig } from "../support/model-config.js";
 import { queuedRequest } from "../support/requests.js";
 
@@ -53,18 +54,7 @@ async function groupOf(count: number, takesAhead: boolean) {
   const clock = new VirtualClock();
   const executor = new WorkerLike(clock, takesAhead);
   const statistics = new ModelStatistics();
-  const owner = {
-    modelName: "m",
-    modelVersion: "1",
-    decoupled: false,
-    iterative: false,
-    clock,
-    statistics,
-    outputNames: [],
-    callModels: () => {
-      throw new Error("nobody calls other models");
-    },
-  };
+  const owner = instanceOwner(clock, statistics);
   const plan = planInstances(modelConfig())[0]!;
   const instances = Array.from({ length: count }, () => new ModelInstance(plan, executor, owner));
   const group = new InstanceGroup(instances, clock);

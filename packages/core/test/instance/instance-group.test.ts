@@ -5,9 +5,9 @@ import { planInstances } from "../../src/config/instance-groups.js";
 import type { Execution, Executor } from "../../src/instance/backend.js";
 import { InstanceGroup, type InstanceUser } from "../../src/instance/instance-group.js";
 import { ModelInstance } from "../../src/instance/model-instance.js";
-import { ModelStatistics } from "../../src/observe/statistics.js";
 import type { InferenceRequest } from "../../src/request/inference-request.js";
 import { VirtualClock } from "../../src/system/clock.js";
+import { instanceOwner } from "../support/instance-owner.js";
 import { modelConfig } from "../support/model-config.js";
 import { queuedRequest } from "../support/requests.js";
 
@@ -38,18 +38,7 @@ class HeldExecutor implements Executor {
 async function busyGroup(user: InstanceUser = {}) {
   const clock = new VirtualClock();
   const executor = new HeldExecutor();
-  const instance = new ModelInstance(planInstances(modelConfig())[0]!, executor, {
-    modelName: "m",
-    modelVersion: "1",
-    decoupled: false,
-    iterative: false,
-    clock,
-    statistics: new ModelStatistics(),
-    outputNames: [],
-    callModels: () => {
-      throw new Error("nobody calls other models");
-    },
-  });
+  const instance = new ModelInstance(planInstances(modelConfig())[0]!, executor, instanceOwner(clock));
   const group = new InstanceGroup([instance], clock);
   group.serve({ maxBatchSize: 4, ...user });
   await group.start();

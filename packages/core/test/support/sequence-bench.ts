@@ -12,6 +12,7 @@ import {
   type SequenceSchedulerOptions,
 } from "../../src/scheduler/sequence-batch-scheduler.js";
 import { DeadlineQueue, VirtualClock } from "../../src/system/clock.js";
+import { instanceOwner } from "./instance-owner.js";
 import { modelConfig } from "./model-config.js";
 import { outcomeText, type RequestFields, requestWith, thrownText } from "./requests.js";
 import { ones } from "./tensors.js";
@@ -69,18 +70,7 @@ export class SequenceBench {
     inputs?: Parameters<typeof modelConfig>[0],
   ) {
     this.config = modelConfig({ ...inputs, options, instances: instanceCount });
-    const owner = {
-      modelName: "m",
-      modelVersion: "1",
-      decoupled: false,
-      iterative: this.config.sequenceBatching?.iterativeSequence ?? false,
-      clock: this.clock,
-      statistics: this.statistics,
-      outputNames: [],
-      callModels: () => {
-        throw new Error("nobody calls other models");
-      },
-    };
+    const owner = instanceOwner(this.clock, this.statistics, this.config.sequenceBatching?.iterativeSequence);
     this.instances = new InstanceGroup(
       planInstances(this.config).map(
         (placement) => new ModelInstance(placement, new BenchExecutor(this, placement.index), owner),

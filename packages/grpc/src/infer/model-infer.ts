@@ -11,7 +11,7 @@ import {
 import { NO_PARAMETERS, type Parameters, type TritonError } from "@tritonjs/protocol";
 import { type inference, inferencePath } from "@tritonjs/protocol/grpc";
 import type { Shutdown } from "../shutdown.js";
-import { type Call, type Method, unary } from "../transport/method.js";
+import { type Call, type CallHeaders, type Method, unary } from "../transport/method.js";
 import { GrpcSampler } from "./grpc-trace.js";
 import { decodeInferRequest, freeMessageWhenUsed } from "./infer-request.js";
 import { inferRequestDecoder } from "./infer-request-limits.js";
@@ -47,6 +47,8 @@ export function inferMethod(
 const UNARY = { unaryOnly: "ModelInfer RPC doesn't support models with decoupled transaction policy" };
 const LARGE_UNARY = { ...UNARY, mayWait: false };
 
+const headerOf = (headers: CallHeaders, name: string): string | undefined => headers.get(name);
+
 async function modelInfer(
   service: InferenceService,
   message: inference.ModelInferRequest,
@@ -69,7 +71,7 @@ async function modelInfer(
   let response: InferMessage;
   try {
     const decoded = decodeInferRequest(message, forwardedParameters(call, forwarded), exchange);
-    readCallerHeaders(decoded, model.config, (name) => call.headers.get(name));
+    readCallerHeaders(decoded, model.config, call.headers, headerOf);
     exchange.trace = trace;
     decoded.trace = trace?.request;
     if (call.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);

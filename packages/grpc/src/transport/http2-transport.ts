@@ -9,6 +9,7 @@ import {
 } from "node:http2";
 import type { Socket } from "node:net";
 import type { RequestMemory, RequestShare } from "@tritonjs/core/frontend";
+import { grpcTimeoutMs } from "@tritonjs/core/internal";
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import { RETRY_PUSHBACK } from "@tritonjs/protocol/grpc";
 import { type CallStatus, RefusedCall, STATUS, statusOfFailure } from "../status-from-code.js";
@@ -419,15 +420,6 @@ class Http2Call implements ServedCall {
   }
 }
 
-const MILLISECONDS: Readonly<Record<string, number>> = {
-  H: 3_600_000,
-  M: 60_000,
-  S: 1000,
-  m: 1,
-  u: 1e-3,
-  n: 1e-6,
-};
-
 /**
  * Milliseconds in the header `grpc-timeout`; undefined for no limit, and for a limit beyond the longest timer.
  *
@@ -435,8 +427,8 @@ const MILLISECONDS: Readonly<Record<string, number>> = {
  */
 export function timeoutOf(header: string | undefined): number | undefined {
   if (header === undefined) return undefined;
-  const [, digits, unit] = /^(\d{1,8})([HMSmun])$/.exec(header) ?? [];
-  if (digits === undefined) throw new RefusedCall(STATUS.INTERNAL, `Invalid grpc-timeout value "${header}"`);
-  const milliseconds = Number(digits) * MILLISECONDS[unit!]!;
+  const milliseconds = grpcTimeoutMs(header);
+  if (milliseconds === undefined)
+    throw new RefusedCall(STATUS.INTERNAL, `Invalid grpc-timeout value "${header}"`);
   return milliseconds > LONGEST_TIMEOUT_MS ? undefined : milliseconds;
 }

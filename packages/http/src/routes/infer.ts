@@ -114,7 +114,7 @@ function send(exchange: HttpExchange, call: Exchange, decoded: DecodedRequest): 
   if (forwardedHeaders !== undefined) {
     decoded.parameters = forwardHeaders(headerEntries(request), forwardedHeaders, decoded.parameters);
   }
-  readCallerHeaders(decoded, call.model.config, (name) => firstHeader(request, name));
+  readCallerHeaders(decoded, call.model.config, request, firstHeader);
   call.trace = exchange.trace;
   decoded.trace = exchange.trace?.request;
   return call.single(decoded);

@@ -181,16 +181,21 @@ export function* readCallArray(reading: CallReading, marked: boolean): Reading<b
   return true;
 }
 
+/** Holds the text from here on, and skips what may stand between two calls: space, `;` or `,`. */
+export function* holdSeparator({ text }: CallReading): Reading<void> {
+  text.hold();
+  yield* text.skipSpace();
+  if (!(yield* text.accept(";"))) yield* text.accept(",");
+  yield* text.skipSpace();
+}
+
 /** Reads an array of calls, or calls one after the other, perhaps with `;` or `,` between them, from held text. */
 export function* readCallObjects(reading: CallReading, marked: boolean): Reading<boolean> {
   const { text } = reading;
   if ((yield* text.peek()) === "[") return yield* readCallArray(reading, marked);
   if (!(yield* readCallObject(reading, marked))) return false;
   for (;;) {
-    text.hold();
-    yield* text.skipSpace();
-    if (!(yield* text.accept(";"))) yield* text.accept(",");
-    yield* text.skipSpace();
+    yield* holdSeparator(reading);
     if ((yield* text.peek()) === "{" && (yield* readCallObject(reading, marked))) continue;
     text.rewind();
     return true;

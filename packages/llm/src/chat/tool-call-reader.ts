@@ -8,7 +8,13 @@ import {
   skipSpaceBetweenCalls,
 } from "./call-reading.js";
 import { readChannels, readRecipients } from "./channel-calls.js";
-import { passArguments, readCallArray, readCallObjects, readKeyedCalls } from "./json-calls.js";
+import {
+  holdSeparator,
+  passArguments,
+  readCallArray,
+  readCallObjects,
+  readKeyedCalls,
+} from "./json-calls.js";
 import { readBraceCall, readNamedCalls, readTaggedCalls } from "./marked-calls.js";
 import { readPythonCalls } from "./python-calls.js";
 import { formOf, type ToolCallFamily } from "./tool-call-family.js";
@@ -218,10 +224,7 @@ function* readUnmarkedObjects(
   const { text } = reading;
   if (!(yield* readCallObjects(reading, marked))) return false;
   for (;;) {
-    text.hold();
-    yield* text.skipSpace();
-    if (!(yield* text.accept(";"))) yield* text.accept(",");
-    yield* text.skipSpace();
+    yield* holdSeparator(reading);
     const again = (yield* text.acceptAny(tokens)) !== undefined;
     yield* text.skipSpace();
     if (again && (yield* readCallObjects(reading, true))) continue;

@@ -8,8 +8,7 @@ import {
   type TypedBackend,
   workerExecutor,
 } from "@tritonjs/core/backend";
-import type { AutoCompleteConfig } from "@tritonjs/core/config";
-import { inlineRequests, parameterText, wrongParameter } from "@tritonjs/core/internal";
+import { completeStep, inlineRequests, parameterText, wrongParameter } from "@tritonjs/core/internal";
 import {
   assertOptions,
   type DataType,
@@ -113,7 +112,7 @@ function tokenizerBackend(plan: TokenizerPlan, isolation: "worker" | "inline" = 
     platform: "",
     isolations: ["worker", "inline"],
     describe: () => ({ inputs: inputs.map(withRows), outputs: outputs.map(withRows) }),
-    completeConfig: (config) => complete(config, inputs, outputs),
+    completeConfig: (config) => completeStep(config, inputs, outputs),
     createExecutor: (context) => {
       const data = dataOf(plan, context.info.modelConfig);
       if ((context.hosting.isolation ?? isolation) === "inline") return inlineTokenizer(data);
@@ -163,22 +162,6 @@ function tensorsOf({ direction, dtype, inputNames, inputDims, outputNames }: Tok
     shape: encodes ? [...lines, -1] : inputDims[0]!.length > 1 ? inputDims[0]!.slice(0, -1) : [1],
   }));
   return { inputs, outputs };
-}
-
-/** Largest batch of a model of a repository whose configuration does not set it. */
-const MAX_BATCH_SIZE = 32;
-
-/** A model without written tensors batches. If tensors are written, it has a batch axis as `max_batch_size` says. */
-function complete(
-  config: AutoCompleteConfig,
-  inputs: readonly TensorSpec[],
-  outputs: readonly TensorSpec[],
-): void {
-  const { input, output, maxBatchSize, sequenceBatching } = config.config;
-  if (maxBatchSize === 0 && input.length + output.length === 0) config.setMaxBatchSize(MAX_BATCH_SIZE);
-  if (config.config.maxBatchSize > 1 && sequenceBatching === undefined) config.setDynamicBatching();
-  for (const { name, dtype, shape } of inputs) config.addInput({ name, dataType: dtype, dims: shape });
-  for (const { name, dtype, shape } of outputs) config.addOutput({ name, dataType: dtype, dims: shape });
 }
 
 /** Works on this thread, one request after another, with a turn of the event loop between them. */
