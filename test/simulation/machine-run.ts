@@ -3,7 +3,7 @@ import { Random } from "../../packages/cli/src/data/random.js";
 import { SimulationClock } from "../../packages/cli/src/simulate/simulate.js";
 import type { BatcherOptions } from "../../packages/core/src/config/model-options.js";
 import { MachinePlan } from "../../packages/core/src/instance/machine-plan.js";
-import type { ClassOutcome } from "./deadline-run.js";
+import { type ClassOutcome, type LoadRun, worstShareInTime } from "./deadline-run.js";
 import { type SimulatedMachine, SimulatedModel } from "./simulated-model.js";
 
 /** A model on a machine with others. */
@@ -137,7 +137,7 @@ function perCoreMs({ fixedMs, perRowMs, maxBatchSize }: MachineModel): number {
 export async function serveMachine(
   { cores, models, arrivals }: MachineCase,
   { batcher, deadlines, planned }: MachineSetting,
-  { load, seed, durationMs }: { readonly load: number; readonly seed: number; readonly durationMs: number },
+  { load, seed, durationMs }: LoadRun,
 ): Promise<readonly ClassOutcome[]> {
   const machine = new SharedCores(cores, planned);
   const { clock } = machine;
@@ -185,4 +185,20 @@ export async function serveMachine(
   }
   await clock.drain();
   return outcomes;
+}
+
+/** The largest load, in steps of 0.01, at which 99% of the requests of each model are in time. */
+export async function largestMachineLoad(
+  one: MachineCase,
+  setting: MachineSetting,
+  run: Omit<LoadRun, "load">,
+): Promise<number> {
+  let [low, high] = [0, 110];
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    const outcomes = await serveMachine(one, setting, { ...run, load: middle / 100 });
+    if (worstShareInTime(outcomes) >= 0.99) low = middle;
+    else high = middle;
+  }
+  return low / 100;
 }

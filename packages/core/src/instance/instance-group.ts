@@ -2,7 +2,6 @@ import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import type { Clock } from "../system/clock.js";
 import { LinkedList } from "../system/collections.js";
-import type { ModelInstance } from "./model-instance.js";
 import {
   MachinePlan,
   type NextBatch,
@@ -10,6 +9,7 @@ import {
   type PlannedBatcher,
   type PlannedWork,
 } from "./machine-plan.js";
+import type { ModelInstance } from "./model-instance.js";
 import { RateLimiter } from "./rate-limiter.js";
 
 /** A scheduler as its instances see it: the settings of their queue, and the events that it wants to know of. */
@@ -158,7 +158,8 @@ export class InstanceGroup implements PlannedWork {
   /** What would run next; undefined if nothing waits. */
   next(now: number, usualMs: number): NextBatch | undefined {
     const { head } = this.#queue;
-    if (head === undefined) return this.#user.planned?.waits === true ? this.#user.planned.next(now) : undefined;
+    if (head === undefined)
+      return this.#user.planned?.waits === true ? this.#user.planned.next(now) : undefined;
     return { due: head.dueWithin(PATIENCE_MS), ms: usualMs, fullMs: usualMs, yield: 1 };
   }
 

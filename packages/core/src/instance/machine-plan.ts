@@ -5,8 +5,8 @@ import type { Log } from "../observe/log.js";
 import { type Clock, realClock } from "../system/clock.js";
 import {
   demandOf,
-  RateLimiter,
   type RateLimitedInstance,
+  RateLimiter,
   type RateLimitResource,
   type ResourceDemand,
 } from "./rate-limiter.js";

@@ -138,7 +138,7 @@ describe("one plan for all models of a machine", () => {
       outputs: echoOutputs,
       inferFunc: async ([request], context) => {
         const { y } = await context.infer("inner", { x: request!.inputs.x });
-        return [{ y: y! }];
+        return [{ y: y as never }];
       },
       config: { maxBatchSize: 1, ...BY_DEADLINE },
     });
