@@ -100,7 +100,7 @@ export class DynamicBatchScheduler implements Scheduler {
       }
     } else {
       const fair = shares && new FairShares(shares, this.#rules.maxBatchSize);
-      const queue = new UrgencyQueue(batching, deadlines, setting?.defaultMs ?? 0, now, look, fair);
+      const queue = new UrgencyQueue(batching, deadlines, setting, now, look, fair);
       this.#queue = queue;
       const form = () => this.#formAtTurn();
       const planner = new DeadlineBatching(queue, Math.max(1, config.maxBatchSize), instances, form);
