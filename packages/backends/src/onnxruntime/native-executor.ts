@@ -22,11 +22,10 @@ import {
   type NativeModel,
   type NativeSession,
   type NativeTensor,
-  runLane,
   typeAndShape,
 } from "./native-session.js";
 import type { SessionData } from "./onnx-options.js";
-import type { OrtApi } from "./ort-c-api.js";
+import { CStrings, type OrtApi } from "./ort-c-api.js";
 import { outputNamesOf, scalarInputs, scalarOutputs } from "./ort-session.js";
 
 /**
@@ -37,7 +36,7 @@ export class NativeExecutor implements Executor {
   /** A running batch can be ended. */
   readonly mustFinish = false;
   readonly releasesInputs = true;
-  readonly details: Readonly<Record<string, string>> = { executionProvider: "cpu", engine: "native" };
+  details: Readonly<Record<string, string>> = { engine: "native" };
   readonly #shaped: ReturnType<typeof scalarOutputs>;
   /**
    * Memory in which the inputs of batches are joined, by input. A batch overwrites that of the batch before, so the
@@ -67,6 +66,13 @@ export class NativeExecutor implements Executor {
     try {
       const session = await this.model.acquire(this.api);
       this.#run = new NativeRun(session, this.model.data(), this.#config);
+      const { version: onnxRuntime, file: library } = this.api;
+      this.details = {
+        executionProvider: session.providers[0]!,
+        engine: "native",
+        onnxRuntime,
+        library,
+      };
       addToExit(this);
     } finally {
       await this.model.dropOpened();
@@ -78,7 +84,9 @@ export class NativeExecutor implements Executor {
     const inputs = joinInputsIn(execution, (name) => (byteSize) => this.#memoryOf(name, byteSize));
     execution.inputsReady();
     try {
-      const outputs = await runLane.run(() => this.#runBatch(inputs, execution), undefined);
+      const run = this.#run;
+      if (run === undefined) throw this.#reason ?? this.#stopped();
+      const outputs = await run.session.call(() => this.#runBatch(inputs, execution));
       execution.outputsReady();
       const rows = totalRows(execution.requests);
       return divideOutputs(execution, this.context.checker.check(this.#shaped(outputs), rows, [], true));
@@ -188,9 +196,9 @@ const OTHER_SHAPE = /shape verification failed|output OrtValue provided for outp
 /** Runs batches of one instance on a session, one at a time, and ends the running one. */
 class NativeRun {
   readonly #scalars: ReadonlySet<string>;
-  readonly #inputNames: NativeNames;
+  readonly #inputNames: CStrings;
   readonly #outputs: readonly string[];
-  readonly #outputNames: NativeNames;
+  readonly #outputNames: CStrings;
   readonly #inputValues: BigUint64Array;
   readonly #outputValues: BigUint64Array;
   readonly #shapes: ShapePrediction;
@@ -200,20 +208,23 @@ class NativeRun {
   #ended = false;
 
   constructor(
-    private readonly session: NativeSession,
+    readonly session: NativeSession,
     data: SessionData,
     config: ModelConfig,
   ) {
     const { api, inputs } = session;
     this.#scalars = scalarInputs(data, config);
     const names = inputs.map(({ name }) => name);
-    this.#inputNames = new NativeNames(api, names);
+    this.#inputNames = new CStrings(api, names);
     this.#outputs = outputNamesOf(config);
-    this.#outputNames = new NativeNames(api, this.#outputs);
+    this.#outputNames = new CStrings(api, this.#outputs);
     this.#inputValues = new BigUint64Array(inputs.length + 1);
     this.#outputValues = new BigUint64Array(this.#outputs.length + 1);
     this.#shapes = new ShapePrediction(inputs);
     this.#options = api.read((to) => api.createRunOptions(to));
+    for (const [key, value] of Object.entries(data.native.runConfig ?? {})) {
+      api.check(api.addRunConfigEntry(this.#options, key, String(value)));
+    }
   }
 
   /** Ends the running batch before its next operator. */
@@ -409,23 +420,6 @@ function strings(api: OrtApi, value: number, count: number): Uint8Array[] {
   return Array.from(offsets, (start, i) =>
     bytes.subarray(Number(start), i + 1 < count ? Number(offsets[i + 1]) : length),
   );
-}
-
-/** The list of names that a run gets, as C has it: addresses of NUL-terminated strings. */
-class NativeNames {
-  readonly #list: BigUint64Array;
-  readonly #texts: readonly Uint8Array[];
-  readonly address: number;
-
-  constructor({ koffi }: OrtApi, names: readonly string[]) {
-    this.#texts = names.map((name) => Buffer.from(`${name}\0`));
-    this.#list = BigUint64Array.from([...this.#texts.map((text) => koffi.address(text)), 0n]);
-    this.address = Number(koffi.address(this.#list));
-  }
-
-  get length(): number {
-    return this.#texts.length;
-  }
 }
 
 /**
