@@ -20,8 +20,53 @@ export interface NativeSession {
    * at a time, when no other session of such a provider is called.
    */
   call<T>(run: () => Promise<T>): Promise<T>;
+  /** Memory of the device for values that stay there; undefined if the session runs on the CPU. */
+  readonly deviceMemory: DeviceMemory | undefined;
+  /** True while a provider that takes one call at a time is called, so that it must not be called directly. */
+  isOccupied(): boolean;
+  /**
+   * Opens a further session on the same providers, which closes with this one. To be called where a batch may run.
+   *
+   * @returns its address
+   */
+  openHelper(model: Uint8Array): number;
+  /** Called before the session closes, where a batch may run. */
+  onClose: (() => void) | undefined;
   /** Releases the session, on which no batch may run. */
   close(): Promise<void>;
+}
+
+/** Memory of a device, as ONNX Runtime describes it. */
+interface DeviceMemory {
+  /** Address of the description. */
+  readonly info: number;
+  /** Name and number: equal for sessions that can use each other's values. */
+  readonly key: string;
+}
+
+/** Names of the memory of devices, newer ones first. Other providers use memory of the CPU. */
+const DEVICE_MEMORY: Readonly<Record<string, readonly string[]>> = {
+  cuda: ["Cuda"],
+  tensorrt: ["Cuda"],
+  nvtensorrtrtx: ["Cuda"],
+  rocm: ["Hip"],
+  migraphx: ["Hip"],
+  cann: ["Cann"],
+  dml: ["DML"],
+  webgpu: ["WebGPU_Buf", "WebGPU_Buffer"],
+};
+
+function deviceMemoryOf(api: OrtApi, [first]: readonly ProviderRequest[]): DeviceMemory | undefined {
+  const names = first === undefined ? [] : (DEVICE_MEMORY[first.name] ?? []);
+  const id = Number(first?.options.device_id ?? 0);
+  for (const name of names) {
+    try {
+      return { info: api.read((to) => api.createMemoryInfo(name, 0, id, 0, to)), key: `${name} ${id}` };
+    } catch {
+      // Versions have different names.
+    }
+  }
+  return undefined;
 }
 
 /**
@@ -46,9 +91,7 @@ async function open(api: OrtApi, data: SessionData, warn: (text: string) => void
       const appended = appendProviders(api, settings, chain, data, warn);
       const isAlone = appended.some(({ name }) => ALONE.has(name));
       const load = <T>(call: () => Promise<T>): Promise<T> =>
-        isAlone
-          ? aloneLane.run(() => loadLane.run(call, undefined), undefined)
-          : loadLane.run(call, undefined);
+        isAlone ? alone(call, loadLane) : loadLane.run(call, undefined);
       let address: number;
       try {
         const options = settings;
@@ -65,16 +108,42 @@ async function open(api: OrtApi, data: SessionData, warn: (text: string) => void
         settings = undefined;
         continue;
       }
-      return {
+      const helpers: number[] = [];
+      const deviceMemory = deviceMemoryOf(api, appended);
+      const session: NativeSession = {
         api,
         address,
         inputs: nativeTensors(api, address, "input"),
         outputs: nativeTensors(api, address, "output"),
         providers: [...appended.map(({ name }) => name), "cpu"],
-        call: (run) =>
-          isAlone ? aloneLane.run(() => runLane.run(run, undefined), undefined) : runLane.run(run, undefined),
-        close: () => load(() => callAsync([], api.releaseSession, address)),
+        call: (run) => (isAlone ? alone(run, runLane) : runLane.run(run, undefined)),
+        deviceMemory,
+        isOccupied: () => isAlone && isAloneBusy,
+        openHelper: (bytes) => {
+          const settings = createSettings(api, data);
+          try {
+            appendProviders(api, settings, appended, data, () => {});
+            const at = Number(api.koffi.address(bytes));
+            const environment = api.environment();
+            const helper = api.read((to) =>
+              api.createSessionFromArray(environment, at, bytes.byteLength, settings, to),
+            );
+            helpers.push(helper);
+            return helper;
+          } finally {
+            api.releaseSessionOptions(settings);
+          }
+        },
+        onClose: undefined,
+        close: () =>
+          load(async () => {
+            session.onClose?.();
+            for (const helper of helpers) api.releaseSession(helper);
+            if (deviceMemory !== undefined) api.releaseMemoryInfo(deviceMemory.info);
+            await callAsync([], api.releaseSession, address);
+          }),
       };
+      return session;
     }
   } catch (cause) {
     const text = `cannot load the ONNX model ${modelLabel(model)}: ${firstLine(cause)}`;
@@ -267,6 +336,18 @@ const ALONE: ReadonlySet<string> = new Set(["webgpu", "dml"]);
 
 /** Calls of providers that take one at a time. */
 const aloneLane = new ConcurrencyGate(1, unlimited);
+let isAloneBusy = false;
+
+function alone<T>(call: () => Promise<T>, lane: ConcurrencyGate): Promise<T> {
+  return aloneLane.run(async () => {
+    isAloneBusy = true;
+    try {
+      return await lane.run(call, undefined);
+    } finally {
+      isAloneBusy = false;
+    }
+  }, undefined);
+}
 
 /** Opening and closing sessions, one at a time, so that a large model delays no batch. */
 const loadLane = new ConcurrencyGate(1, unlimited);

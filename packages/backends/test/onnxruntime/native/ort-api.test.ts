@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ShapePrediction } from "../../../src/onnxruntime/native-executor.js";
+import { ShapePrediction } from "../../../src/onnxruntime/native-values.js";
 import { loadOrtApi } from "../../../src/onnxruntime/ort-c-api.js";
 
 describe("ONNX Runtime's C interface", () => {

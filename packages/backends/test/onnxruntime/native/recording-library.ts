@@ -1,5 +1,5 @@
 import koffi from "koffi";
-import type { Koffi } from "../../../../core/src/optional-packages.js";
+import { type Koffi, requireKoffi } from "../../../../core/src/optional-packages.js";
 import { bindOrtApi, loadedLibraries, type OrtApi } from "../../../src/onnxruntime/ort-c-api.js";
 import { chooseLibrary } from "../../../src/onnxruntime/ort-library.js";
 
@@ -17,8 +17,8 @@ export interface RecordingLibrary extends Disposable {
 export interface Recorded {
   /** Providers that the library says it has. */
   readonly providers?: readonly string[];
-  /** Texts with which functions fail, by their names: `updateCudaOptions`. */
-  readonly failing?: Readonly<Record<string, string>>;
+  /** Texts with which functions fail, by their names: `updateCudaOptions`. Tests may change it. */
+  readonly failing?: Record<string, string>;
   /** Names of the plug-in providers that a registered library offers, one for each device. */
   readonly plugins?: readonly string[];
 }
@@ -32,6 +32,9 @@ const FAMILIES: Readonly<
   Cann: [221, 222, 224, 220],
   Dnnl: [240, 241, 243, 239],
 };
+
+// Before the first library is loaded, because that fixes the stack of calls on other threads.
+requireKoffi();
 
 /** Entries of the table that are copied: more than are in use. */
 const TABLE_LENGTH = 330;
@@ -131,6 +134,23 @@ export function recordingLibrary({
   }
   table[301] = callback("uint64", ["uint64", "str", "uint64"], (_: number, name: string, path: number) =>
     done("registerExecutionProviderLibrary", { [name]: koffi.decode(BigInt(path), "char", -1) as string }),
+  );
+  // Memory of a device is memory of the CPU here.
+  const bindOutputToDevice = koffi.decode(table[138], koffi.proto("uint64", ["uint64", "str", "uint64"]));
+  table[138] = callback(
+    "uint64",
+    ["uint64", "str", "uint64"],
+    (binding: number, name: string, info: number) => {
+      if (info !== api.cpuMemory) calls.push(["bindOutputToDevice", { name }]);
+      return bindOutputToDevice(binding, name, api.cpuMemory);
+    },
+  );
+  const bindInput = koffi.decode(table[136], koffi.proto("uint64", ["uint64", "str", "uint64"]));
+  table[136] = callback(
+    "uint64",
+    ["uint64", "str", "uint64"],
+    (binding: number, name: string, value: number) =>
+      failing.bindInput === undefined ? bindInput(binding, name, value) : createStatus(1, failing.bindInput),
   );
   const devices = BigUint64Array.from(plugins, (_, i) => BigInt(i + 1));
   table[303] = callback("uint64", ["uint64", "uint64", "uint64"], (_: number, to: number, length: number) => {
