@@ -44,8 +44,8 @@ export function inferInProcess(
     assertUnary(model);
     const added = axis === "added" && model.config.maxBatchSize > 0;
     // Done before the first wait, so that later changes of the caller to its arrays have no effect.
-    const inputs = toTensors(model.config, values, added);
-    const onResponse = settling(model, added, resolve, reject);
+    const inputs = toTensors(model, values, added);
+    const onResponse = settling(model, added, options.deviceOutputs, resolve, reject);
     if (model.state === "READY") sendNow(model, inputs, options, onResponse, axis);
     else sendWhenReady(model, inputs, options, onResponse, axis).catch(reject);
   });
@@ -86,6 +86,7 @@ function sendNow(
 function settling(
   model: ModelVersion,
   added: boolean,
+  tensors: readonly string[] | undefined,
   resolve: (arrays: OutputArrays) => void,
   reject: (reason: unknown) => void,
 ): ResponseHandler {
@@ -94,7 +95,7 @@ function settling(
     else if (TritonError.is(outcome)) reject(withoutUnknownId(namingModel(outcome)));
     else {
       try {
-        resolve(toArrays(outcome, added, model.config));
+        resolve(toArrays(outcome, added, model.config, tensors));
       } catch (error) {
         reject(error);
       }
@@ -150,6 +151,8 @@ export interface NestedOptions extends InferOptions {
   readonly parentTrace?: RequestTrace | undefined;
   /** Outputs to return. @default all outputs */
   readonly requestedOutputs?: readonly string[] | undefined;
+  /** Outputs to return as tensors, which may stay on a GPU. @default none */
+  readonly deviceOutputs?: readonly string[] | undefined;
 }
 
 /** With what callers cannot give. */
@@ -159,6 +162,7 @@ const NESTED_OPTION_TYPES = optionTypes<NestedOptions & Pick<TensorCallOptions, 
   callers: "any",
   parentTrace: "any",
   requestedOutputs: "any",
+  deviceOutputs: "any",
   stopSignal: "any",
   decoupled: "any",
 });
@@ -207,6 +211,9 @@ export function sendInProcess(
   const { id, requestedOutputs, parameters, callers } = options;
   if (id !== undefined) request.id = id;
   if (requestedOutputs !== undefined) request.requestedOutputs = requestedOutputs;
+  if (options.deviceOutputs !== undefined && model.takesSources) {
+    request.innerOutputs = new Set(options.deviceOutputs);
+  }
   if (parameters !== undefined) request.parameters = parameters;
   if (callers !== undefined) request.callers = callers;
   if (deadline !== undefined) request.deadline = deadline;

@@ -1,4 +1,4 @@
-import { Triton } from "@tritonjs/core";
+import { Tensor, Triton } from "@tritonjs/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { matrixOnnx } from "../../../../../test/support/onnx-models.js";
 import { outcomeOf, outcomesOf } from "../../../../../test/support/outcome.js";
@@ -158,6 +158,35 @@ describe("tensors between ONNX models of an ensemble on a device", () => {
     const last = ensemble.infer({ x: [[1, 1, 1, 1]] });
     await triton.close();
     expect(await outcomeOf(last)).toMatch(/^(done|UNAVAILABLE|CANCELLED)/);
+  });
+});
+
+describe("tensors between calls of a callback", () => {
+  it("stay on the device if the callback only passes them on", async () => {
+    const handles = [bindTwice("a"), bindTwice("b")];
+    const scripted = triton.bind({
+      modelName: "scripted",
+      inputs: [{ name: "x", dtype: "FP32", shape: [4] }],
+      outputs: [{ name: "y", dtype: "FP32", shape: [4] }],
+      inferFunc: (requests, { infer }) =>
+        Promise.all(
+          requests.map(async ({ inputs }) => {
+            const deviceOutputs = ["twice"];
+            type Inner = { readonly twice: Tensor };
+            const once = await infer<Inner>("a", { x: inputs.x }, { deviceOutputs });
+            expect(once.twice).toBeInstanceOf(Tensor);
+            const twice = await infer<Inner>("b", { x: once.twice }, { deviceOutputs });
+            // A tensor may be passed on more than once, and read.
+            const { twice: y } = await infer<{ twice: object }>("b", { x: twice.twice });
+            expect([...(twice.twice.elements as Float32Array)]).toEqual([4, 8, 12, 16]);
+            return { y };
+          }),
+        ),
+      config: { maxBatchSize: 8 },
+    });
+    await Promise.all(handles.map((handle) => handle.ready()));
+    expect(first(await scripted.infer({ x: [[1, 2, 3, 4]] }))).toEqual([8, 16, 24, 32]);
+    expect(copies(...handles).map(([toDevice]) => toDevice)).toEqual([1, 0]);
   });
 });
 
