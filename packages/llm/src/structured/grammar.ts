@@ -28,15 +28,21 @@ export interface GrammarState {
   readonly generation: number;
   /** True if the text may end. */
   readonly mayEnd: boolean;
-  /** The state after each byte: 0 if it is not known, -1 if the byte is not allowed, else the number of the state plus 1. */
+  /**
+   * The state after each byte, from {@link offset} on: 0 if it is not known, -1 if the byte is not allowed, else the
+   * number of the state plus 1. Many states share an array, because each array has a price of its own.
+   */
   readonly next: Int32Array;
+  readonly offset: number;
   readonly stacks: readonly Stack[];
 }
 
 /** Largest number of stacks of a state. */
-const MAX_STACKS = 4_000;
+const MAX_STACKS = 60_000;
 /** Number of states after which all are forgotten but those in use. Each takes a kilobyte. */
 const MAX_STATES = 30_000;
+/** Number of states whose tables share an array. */
+const STATES_OF_ARRAY = 64;
 
 /** A grammar that is read in too many ways at once, or refers to itself without taking a byte. */
 export class UnheldGrammar extends Error {}
@@ -48,6 +54,7 @@ export class UnheldGrammar extends Error {}
 export class GrammarMachine {
   #states = new Map<string, GrammarState>();
   #byId: GrammarState[] = [];
+  #tables = new Int32Array(0);
   readonly #bottom: Stack = { id: 0, part: undefined, rest: undefined };
   #stacks = new Map<Stack, Map<Part, Stack>>();
   #stackCount = 1;
@@ -81,10 +88,10 @@ export class GrammarMachine {
   /** The state after a byte; undefined if the grammar does not allow it. */
   step(from: GrammarState, byte: number): GrammarState | undefined {
     const state = this.current(from);
-    const known = state.next[byte]!;
+    const known = state.next[state.offset + byte]!;
     if (known !== 0) return known > 0 ? this.#byId[known - 1] : undefined;
     const next = this.#after(state, byte);
-    state.next[byte] = next === undefined ? -1 : next.id + 1;
+    state.next[state.offset + byte] = next === undefined ? -1 : next.id + 1;
     return next;
   }
 
@@ -196,13 +203,10 @@ export class GrammarMachine {
     const key = `${mayEnd}${stacks.map(({ id }) => id).join()}`;
     let state = this.#states.get(key);
     if (state === undefined) {
-      state = {
-        id: this.#byId.length,
-        generation: this.#generation,
-        mayEnd,
-        next: new Int32Array(256),
-        stacks,
-      };
+      const id = this.#byId.length;
+      if (id % STATES_OF_ARRAY === 0) this.#tables = new Int32Array(256 * STATES_OF_ARRAY);
+      const offset = 256 * (id % STATES_OF_ARRAY);
+      state = { id, generation: this.#generation, mayEnd, next: this.#tables, offset, stacks };
       this.#byId.push(state);
       this.#states.set(key, state);
     }

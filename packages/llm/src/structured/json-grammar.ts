@@ -1,4 +1,4 @@
-import { type Regex, Regexes, UNBOUNDED } from "./byte-regex.js";
+import { type Regex, type Regexes, UNBOUNDED } from "./byte-regex.js";
 import type { Part } from "./grammar.js";
 import { JsonText } from "./json-text.js";
 import { InvalidSchema, SchemaReader } from "./schema-reader.js";
@@ -8,13 +8,6 @@ import type { ArrayForm, ObjectForm, Values } from "./shape.js";
 const MAX_PATTERNS = 4;
 /** Largest number of values that a schema may describe. */
 const MAX_VALUES = 50_000;
-
-export interface JsonGrammarOptions {
-  /** True if objects have only the properties that their schema names, unless it says otherwise. */
-  readonly isStrict: boolean;
-  /** Largest number of white space characters in a row between the parts. */
-  readonly maxWhiteSpace: number;
-}
 
 /** A grammar of the JSON texts that fit a schema. */
 export interface JsonGrammar {
@@ -29,18 +22,19 @@ export interface JsonGrammar {
 /**
  * Makes the grammar of a JSON schema. Properties come in the order of the schema, others after them.
  *
+ * @param isStrict true if objects that name properties have no others, unless the schema says so
+ * @param text expressions of JSON's text, which grammars may share
  * @throws InvalidSchema for what is not a JSON schema, and for a schema that no value fits
  */
-export function jsonGrammar(schema: unknown, options: JsonGrammarOptions): JsonGrammar {
-  const regexes = new Regexes();
-  const text = new JsonText(regexes, options.maxWhiteSpace);
-  const reader = new SchemaReader(schema, regexes, text);
-  const writer = new JsonWriter(reader, regexes, text, options.isStrict);
+export function jsonGrammar(schema: unknown, isStrict: boolean, text = new JsonText()): JsonGrammar {
+  const { regexes, plainChars } = text;
+  const reader = new SchemaReader(schema, text);
+  const writer = new JsonWriter(reader, text, isStrict);
   writer.visitAll(reader.root);
   if (!reader.isInhabited(reader.root) && reader.unheld.length === 0) {
     throw new InvalidSchema("no value fits the schema");
   }
-  return { root: writer.value(reader.root), regexes, plainChars: text.plainChars, unheld: reader.unheld };
+  return { root: writer.value(reader.root), regexes, plainChars, unheld: reader.unheld };
 }
 
 interface Property {
@@ -66,6 +60,7 @@ interface ObjectPlan {
 }
 
 class JsonWriter {
+  readonly regexes: Regexes;
   readonly #values = new Map<Values, Part>();
   readonly #plans = new Map<ObjectForm, ObjectPlan | undefined>();
   readonly #openBrace: Part;
@@ -77,11 +72,11 @@ class JsonWriter {
 
   constructor(
     readonly reader: SchemaReader,
-    readonly regexes: Regexes,
     readonly text: JsonText,
     readonly isStrict: boolean,
   ) {
-    const { space } = text;
+    const { space, regexes } = text;
+    this.regexes = regexes;
     const literal = (char: string) => regexes.text(char);
     this.#openBrace = { regex: literal("{") };
     this.#closeBrace = { regex: regexes.sequence(space, literal("}")) };

@@ -1,4 +1,4 @@
-import { type Regex, type Regexes, UNBOUNDED } from "./byte-regex.js";
+import { type Regex, Regexes, UNBOUNDED } from "./byte-regex.js";
 
 /** Inclusive ranges of code points. */
 export type CodePoints = readonly (readonly [number, number])[];
@@ -40,13 +40,18 @@ export class PlainLetters implements Letters {
 
 /** Short escapes of JSON, by code point. */
 const SHORT_ESCAPES = new Map([..."\b\f\n\r\t"].map((char, i) => [char.charCodeAt(0), "bfnrt"[i]!]));
+/**
+ * White space that a text may have in a row between the parts of its JSON. Without a limit, a small model may write
+ * nothing else until its tokens are spent.
+ */
+const MAX_WHITE_SPACE = 20;
 /** Most digits of a number on each side of its point, so that no number is written without an end or is infinite. */
 const MAX_DIGITS = 19;
 
 /** The parts of JSON's text as expressions. */
 export class JsonText implements Letters {
   readonly #plain: PlainLetters;
-  /** White space between the parts, at most {@link maxWhiteSpace} characters in a row. */
+  /** White space between the parts, at most {@link MAX_WHITE_SPACE} characters in a row. */
   readonly space: Regex;
   /** Any character of a string, in any of its spellings. */
   readonly anyChar: Regex;
@@ -68,10 +73,7 @@ export class JsonText implements Letters {
   /** Unsigned numbers without an exponent and with at most 15 digits, which a double keeps. */
   readonly #exactDecimal: Regex;
 
-  constructor(
-    readonly regexes: Regexes,
-    maxWhiteSpace: number,
-  ) {
+  constructor(readonly regexes = new Regexes()) {
     const { text, range, ranges, sequence, any, repeat, optional } = bound(regexes);
     this.#plain = new PlainLetters(regexes);
     this.space = repeat(
@@ -81,7 +83,7 @@ export class JsonText implements Letters {
         [32, 32],
       ]),
       0,
-      maxWhiteSpace,
+      MAX_WHITE_SPACE,
     );
     const raw = this.#plain.chars([
       [0x20, 0x21],

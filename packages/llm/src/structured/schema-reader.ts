@@ -40,6 +40,7 @@ export class SchemaReader {
   readonly #inhabited = { fewer: new Map<Values, boolean>(), more: new Map<Values, boolean>() };
   readonly #anchors = new Map<string, unknown>();
   readonly #found = new Set<string>();
+  private readonly regexes: Regexes;
   readonly anything: Values;
   readonly nothing: Values;
   readonly root: Values;
@@ -49,10 +50,10 @@ export class SchemaReader {
 
   constructor(
     private readonly document: unknown,
-    private readonly regexes: Regexes,
     private readonly text: JsonText,
   ) {
-    const { none } = regexes;
+    this.regexes = text.regexes;
+    const { none } = this.regexes;
     this.#none = { string: none, number: none, boolean: none, null: none, arrays: [], objects: [] };
     this.#any = {
       string: text.string,

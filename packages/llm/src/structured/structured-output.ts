@@ -1,27 +1,21 @@
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { ResponseFormat } from "../sampling/sampling-parameters.js";
 import { spellingOfBytes, type TokenizerJson, type TokenSpelling, tokenSpelling } from "../token-spelling.js";
-import { type Regex, Regexes, TooComplex } from "./byte-regex.js";
+import { type Regex, type Regexes, TooComplex } from "./byte-regex.js";
 import { GrammarMachine, type GrammarState, type Part, UnheldGrammar } from "./grammar.js";
 import { grammarOfText } from "./grammar-text.js";
 import { jsonGrammar } from "./json-grammar.js";
-import { PlainLetters } from "./json-text.js";
+import { JsonText, PlainLetters } from "./json-text.js";
 import { patternRegex, UnheldPattern } from "./pattern.js";
 import { InvalidSchema } from "./schema-reader.js";
 import { ScalarReader, TokenBytes, TokenGrammar } from "./token-masks.js";
 
 /** Largest number of cached grammars. */
 const MAX_GRAMMARS = 32;
-/** Number of expressions after which a grammar is made anew for later texts. */
+/** Number of expressions after which all grammars are made anew for later texts. Each takes 0.3 kB. */
 const MAX_EXPRESSIONS = 500_000;
 /** Longest schema, pattern or grammar, in characters. */
 const MAX_CHARACTERS = 262_144;
-/**
- * White space that an answer may have in a row between the parts of its JSON. Without a limit, a small model may write
- * nothing else until its tokens are spent.
- */
-const MAX_WHITE_SPACE = 20;
-
 type GrammarFormat = Exclude<ResponseFormat, { type: "text" }>;
 
 /**
@@ -37,6 +31,8 @@ type GrammarFormat = Exclude<ResponseFormat, { type: "text" }>;
  */
 export class StructuredOutput {
   #tokens: TokenBytes | undefined;
+  /** Expressions that all grammars share, because most of what one derives is the same in others. */
+  #text = new JsonText();
   /** In the order of use, the latest last. */
   readonly #grammars = new Map<string, TokenGrammar>();
 
@@ -68,9 +64,13 @@ export class StructuredOutput {
       const text = `cannot read response_format: expected a grammar of at most ${MAX_CHARACTERS} characters, got ${key.length}`;
       throw errorFor("INVALID_INPUT", text);
     }
+    if (this.#text.regexes.size > MAX_EXPRESSIONS) {
+      this.#text = new JsonText();
+      this.#grammars.clear();
+    }
     const grammar = this.#grammars.get(key) ?? this.#read(format);
     this.#grammars.delete(key);
-    if (grammar.machine.regexes.size <= MAX_EXPRESSIONS) this.#grammars.set(key, grammar);
+    this.#grammars.set(key, grammar);
     if (this.#grammars.size > MAX_GRAMMARS) this.#grammars.delete(this.#grammars.keys().next().value!);
     return new GrammarConstraint(grammar);
   }
@@ -93,7 +93,7 @@ export class StructuredOutput {
     readonly regexes: Regexes;
     readonly plainChars: ReadonlySet<Regex>;
   } {
-    const regexes = new Regexes();
+    const { regexes } = this.#text;
     const plainChars = new Set<Regex>();
     switch (format.type) {
       case "json_object":
@@ -117,7 +117,7 @@ export class StructuredOutput {
   }
 
   #ofSchema(schema: unknown, isStrict: boolean) {
-    const grammar = jsonGrammar(schema, { isStrict, maxWhiteSpace: MAX_WHITE_SPACE });
+    const grammar = jsonGrammar(schema, isStrict, this.#text);
     if (grammar.unheld.length > 0) {
       const text = `the grammar of a JSON schema cannot hold ${grammar.unheld.join(", ")}`;
       if (this.warnUnheld === undefined)

@@ -126,7 +126,7 @@ export class TokenBytes {
     return new Int32Array((this.size + 31) >> 5);
   }
 
-  /** Marks the tokens that may follow in a state. */
+  /** Marks the tokens that may follow in a state, in an empty mask. */
   mark(machine: GrammarMachine, state: GrammarState, plainChars: ReadonlySet<Regex>, mask: Int32Array): void {
     const { stacks } = state;
     let taken = 0;
@@ -135,8 +135,7 @@ export class TokenBytes {
     if (taken < MAX_PLAIN_CHARACTERS && (taken === 0 || stacks.length > 1))
       this.#plain.mark(machine, state, mask);
     else {
-      const plain = this.#plainMasks[Math.min(taken, MAX_PLAIN_CHARACTERS) - 1]!;
-      for (let i = 0; i < plain.length; i++) mask[i]! |= plain[i]!;
+      mask.set(this.#plainMasks[Math.min(taken, MAX_PLAIN_CHARACTERS) - 1]!);
     }
     this.#others.mark(machine, state, mask);
   }
