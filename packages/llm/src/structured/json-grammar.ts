@@ -1,7 +1,8 @@
 import { type Regex, type Regexes, UNBOUNDED } from "./byte-regex.js";
 import type { Part } from "./grammar.js";
 import { JsonText } from "./json-text.js";
-import { InvalidSchema, SchemaReader } from "./schema-reader.js";
+import { InvalidSchema } from "./schema-keywords.js";
+import { SchemaReader } from "./schema-reader.js";
 import type { ArrayForm, ObjectForm, Values } from "./shape.js";
 
 /** Number of patterns of a rule for which all combinations of matching ones are told apart. */
@@ -100,7 +101,7 @@ class JsonWriter {
           add(item);
           if (!form.isUnique || form.max <= 1 || !this.reader.isInhabited(item)) continue;
           if (this.#distinctScalars(item, []) === this.regexes.none) {
-            this.reader.report("uniqueItems of arrays or objects", values);
+            this.reader.report("uniqueItems of arrays or objects", values.fit[0]!);
           }
         }
       }

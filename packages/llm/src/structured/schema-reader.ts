@@ -1,30 +1,27 @@
-import { type Regex, type Regexes, TooComplex, UNBOUNDED } from "./byte-regex.js";
-import { FORMATS } from "./formats.js";
+import { type Regex, type Regexes, UNBOUNDED } from "./byte-regex.js";
 import type { JsonText } from "./json-text.js";
-import { patternRegex, UnheldPattern } from "./pattern.js";
+import {
+  type Bound,
+  entriesOf,
+  InvalidSchema,
+  isSchema,
+  KeywordReader,
+  nameOfValue,
+  type Schema,
+  schemasOf,
+  typesOf,
+} from "./schema-keywords.js";
 import {
   type ArrayForm,
   type ObjectForm,
   SCALARS,
   type SchemaNode,
-  type Shape,
+  type ValueShape,
   type Values,
 } from "./shape.js";
 
-type Schema = Readonly<Record<string, unknown>>;
-
 /** Largest number of forms of arrays or objects of one value. */
 const MAX_FORMS = 400;
-const TYPES = ["string", "number", "integer", "boolean", "null", "array", "object"];
-
-/** A schema that is not one. The message says why. */
-export class InvalidSchema extends Error {}
-
-/**
- * Which values a shape has where a schema cannot be said exactly: fewer than the schema (what a text may have), or more
- * (what is taken away from others by `not` and `oneOf`).
- */
-type Bound = "fewer" | "more";
 
 /**
  * Finds the values that a JSON schema allows, or some of them: where a keyword interacts with others in a way that
@@ -34,8 +31,11 @@ type Bound = "fewer" | "more";
 export class SchemaReader {
   readonly #nodes = new Map<unknown, SchemaNode>();
   readonly #values = new Map<string, Values>();
-  readonly #shapes = { fewer: new Map<Values, Shape>(), more: new Map<Values, Shape>() };
-  readonly #nodeShapes = { fewer: new Map<SchemaNode, Shape>(), more: new Map<SchemaNode, Shape>() };
+  readonly #shapes = { fewer: new Map<Values, ValueShape>(), more: new Map<Values, ValueShape>() };
+  readonly #nodeShapes = {
+    fewer: new Map<SchemaNode, ValueShape>(),
+    more: new Map<SchemaNode, ValueShape>(),
+  };
   readonly #open = new Set<SchemaNode>();
   readonly #inhabited = { fewer: new Map<Values, boolean>(), more: new Map<Values, boolean>() };
   readonly #anchors = new Map<string, unknown>();
@@ -44,8 +44,9 @@ export class SchemaReader {
   readonly anything: Values;
   readonly nothing: Values;
   readonly root: Values;
-  readonly #any: Shape;
-  readonly #none: Shape;
+  readonly #any: ValueShape;
+  readonly #none: ValueShape;
+  readonly #keywords: KeywordReader;
   #depth = 0;
 
   constructor(
@@ -63,10 +64,11 @@ export class SchemaReader {
       arrays: [{ rules: [], min: 0, max: UNBOUNDED, isUnique: false }],
       objects: [{ rules: [], required: new Set(), keys: [], min: 0, max: UNBOUNDED }],
     };
+    this.#keywords = new KeywordReader(this, text);
     collectAnchors(document, "", this.#anchors, 0);
-    this.anything = this.valuesOf([this.#node(true, "")]);
-    this.nothing = this.valuesOf([this.#node(false, "")]);
-    this.root = this.valuesOf([this.#node(document, "")]);
+    this.anything = this.valuesOf([this.node(true, "")]);
+    this.nothing = this.valuesOf([this.node(false, "")]);
+    this.root = this.valuesOf([this.node(document, "")]);
   }
 
   /** Keywords that are not held, with their places, such as `uniqueItems in properties.list`. */
@@ -74,7 +76,7 @@ export class SchemaReader {
     return [...this.#found];
   }
 
-  #node(schema: unknown, path: string): SchemaNode {
+  node(schema: unknown, path: string): SchemaNode {
     let node = this.#nodes.get(schema);
     if (node === undefined) {
       node = { id: this.#nodes.size, schema, path };
@@ -83,12 +85,8 @@ export class SchemaReader {
     return node;
   }
 
-  /** Adds a keyword of some values to {@link unheld}. */
-  report(keyword: string, values: Values): void {
-    this.#report(keyword, values.fit[0]!);
-  }
-
-  #report(keyword: string, { path }: SchemaNode): void {
+  /** Adds a keyword to {@link unheld}. */
+  report(keyword: string, { path }: SchemaNode): void {
     this.#found.add(path === "" ? keyword : `${keyword} in ${path}`);
   }
 
@@ -96,7 +94,7 @@ export class SchemaReader {
   valuesOf(fit: readonly SchemaNode[], none: readonly SchemaNode[] = []): Values {
     const sorted = (nodes: readonly SchemaNode[]) => [...new Set(nodes)].sort((a, b) => a.id - b.id);
     let all = sorted(fit).filter(({ schema }) => schema !== true);
-    if (all.length === 0) all = [this.#node(true, "")];
+    if (all.length === 0) all = [this.node(true, "")];
     const not = sorted(none);
     const key = `${all.map(({ id }) => id)}|${not.map(({ id }) => id)}`;
     let values = this.#values.get(key);
@@ -137,7 +135,7 @@ export class SchemaReader {
   }
 
   /** @throws InvalidSchema for what is not a JSON schema */
-  shape(values: Values, bound: Bound = "fewer"): Shape {
+  shape(values: Values, bound: Bound = "fewer"): ValueShape {
     let shape = this.#shapes[bound].get(values);
     if (shape !== undefined) return shape;
     shape = this.#any;
@@ -183,7 +181,7 @@ export class SchemaReader {
     return true;
   }
 
-  #shapeOf(node: SchemaNode, bound: Bound): Shape {
+  #shapeOf(node: SchemaNode, bound: Bound): ValueShape {
     const known = this.#nodeShapes[bound].get(node);
     if (known !== undefined) return known;
     if (this.#open.has(node)) {
@@ -199,52 +197,52 @@ export class SchemaReader {
     }
   }
 
-  #read(node: SchemaNode, bound: Bound): Shape {
+  #read(node: SchemaNode, bound: Bound): ValueShape {
     const { schema, path } = node;
     if (schema === true) return this.#any;
     if (schema === false) return this.#none;
     if (!isSchema(schema)) {
       throw new InvalidSchema(
-        `expected an object or a boolean at ${path || "the root"}, got ${typeName(schema)}`,
+        `expected an object or a boolean at ${path || "the root"}, got ${nameOfValue(schema)}`,
       );
     }
     const at = (name: string) => (path === "" ? name : `${path}.${name}`);
-    const shapeAt = (one: unknown, name: string) => this.#shapeOf(this.#node(one, at(name)), bound);
+    const shapeAt = (one: unknown, name: string) => this.#shapeOf(this.node(one, at(name)), bound);
     let shape = this.#ownShape(node, schema, bound);
     const reference = schema.$ref ?? schema.$recursiveRef ?? schema.$dynamicRef;
     if (reference !== undefined) {
       shape = this.#both(shape, this.#shapeOf(this.#referred(reference, node), bound), node);
     }
-    for (const [i, one] of listOf(schema, "allOf", path).entries()) {
+    for (const [i, one] of schemasOf(schema, "allOf", path).entries()) {
       shape = this.#both(shape, shapeAt(one, `allOf[${i}]`), node);
     }
-    const anyOf = listOf(schema, "anyOf", path);
+    const anyOf = schemasOf(schema, "anyOf", path);
     if (anyOf.length > 0) {
       const members = anyOf.map((one, i) => shapeAt(one, `anyOf[${i}]`));
       shape = this.#both(shape, this.#union(members, node), node);
     }
-    const oneOf = listOf(schema, "oneOf", path).map((one, i) => this.#node(one, at(`oneOf[${i}]`)));
+    const oneOf = schemasOf(schema, "oneOf", path).map((one, i) => this.node(one, at(`oneOf[${i}]`)));
     if (oneOf.length > 0) shape = this.#exactlyOne(shape, oneOf, node, bound);
     if (schema.not !== undefined) {
       const before = shape;
-      const not = this.#node(schema.not, at("not"));
+      const not = this.node(schema.not, at("not"));
       shape = this.#without(shape, not, node, bound);
       if (this.#isNone(shape) && !this.#isNone(this.#without(before, not, node, "more"))) {
-        this.#report("not", node);
+        this.report("not", node);
         return before;
       }
     }
     if (schema.if !== undefined && (schema.then !== undefined || schema.else !== undefined)) {
-      const test = this.#node(schema.if, at("if"));
-      const then = this.valuesOf([test, this.#node(schema.then ?? true, at("then"))]);
-      const other = this.valuesOf([this.#node(schema.else ?? true, at("else"))], [test]);
+      const test = this.node(schema.if, at("if"));
+      const then = this.valuesOf([test, this.node(schema.then ?? true, at("then"))]);
+      const other = this.valuesOf([this.node(schema.else ?? true, at("else"))], [test]);
       const either = [this.shape(then, bound), this.shape(other, bound)];
       shape = this.#both(shape, this.#union(either, node), node);
     }
     return shape;
   }
 
-  #exactlyOne(shape: Shape, members: readonly SchemaNode[], node: SchemaNode, bound: Bound): Shape {
+  #exactlyOne(shape: ValueShape, members: readonly SchemaNode[], node: SchemaNode, bound: Bound): ValueShape {
     const unique = [...new Set(members)];
     const either = () =>
       this.#union(
@@ -259,14 +257,14 @@ export class SchemaReader {
     });
     const union = this.#union(alone, node);
     if (!this.#isNone(union)) return union;
-    this.#report("oneOf with overlapping members", node);
+    this.report("oneOf with overlapping members", node);
     return this.#both(shape, either(), node);
   }
 
   #referred(reference: unknown, node: SchemaNode): SchemaNode {
     const text = String(reference);
     const found = this.#anchors.get(text) ?? this.#anchors.get(text.replace(/#$/, ""));
-    if (found !== undefined) return this.#node(found, text);
+    if (found !== undefined) return this.node(found, text);
     const hash = text.indexOf("#");
     const base = hash <= 0 ? this.document : this.#anchors.get(text.slice(0, hash));
     const pointer = hash < 0 ? undefined : decodeURIComponent(text.slice(hash + 1));
@@ -284,229 +282,41 @@ export class SchemaReader {
     if (at === undefined) {
       throw new InvalidSchema(`cannot find ${text}, which ${node.path || "the root"} refers to`);
     }
-    return this.#node(at, pointer.slice(1).replaceAll("/", "."));
+    return this.node(at, pointer.slice(1).replaceAll("/", "."));
   }
 
   /** The shape of the keywords that stand in a schema itself. */
-  #ownShape(node: SchemaNode, schema: Schema, bound: Bound): Shape {
+  #ownShape(node: SchemaNode, schema: Schema, bound: Bound): ValueShape {
     const types = typesOf(schema, node.path);
     const has = (type: string) => types === undefined || types.includes(type);
     const { none } = this.regexes;
-    let shape: Shape = {
-      string: has("string") ? this.#strings(node, schema, bound) : none,
-      number: has("number") || has("integer") ? this.#numbers(node, schema, has("number"), bound) : none,
+    let shape: ValueShape = {
+      string: has("string") ? this.#keywords.strings(node, schema, bound) : none,
+      number:
+        has("number") || has("integer") ? this.#keywords.numbers(node, schema, has("number"), bound) : none,
       boolean: has("boolean") ? this.text.boolean : none,
       null: has("null") ? this.text.nothing : none,
-      arrays: has("array") ? this.#arrays(node, schema, bound) : [],
-      objects: has("object") ? this.#objects(node, schema) : [],
+      arrays: has("array") ? this.#keywords.arrays(node, schema, bound) : [],
+      objects: has("object") ? this.#keywords.objects(node, schema) : [],
     };
-    if (Array.isArray(schema.enum)) shape = this.#both(shape, this.#literals(schema.enum, node), node);
-    if (schema.const !== undefined) shape = this.#both(shape, this.#literals([schema.const], node), node);
+    if (Array.isArray(schema.enum))
+      shape = this.#both(shape, this.#keywords.literals(schema.enum, node), node);
+    if (schema.const !== undefined)
+      shape = this.#both(shape, this.#keywords.literals([schema.const], node), node);
     if (has("object")) shape = this.#dependencies(shape, node, schema, bound);
     return shape;
   }
 
-  #literals(values: readonly unknown[], node: SchemaNode): Shape {
-    const { none } = this.regexes;
-    const texts: Record<(typeof SCALARS)[number], Regex[]> = {
-      string: [],
-      number: [],
-      boolean: [],
-      null: [],
-    };
-    const arrays: ArrayForm[] = [];
-    const objects: ObjectForm[] = [];
-    const constant = (value: unknown) => this.valuesOf([this.#node({ const: value }, node.path)]);
-    for (const value of values) {
-      if (Array.isArray(value)) {
-        const rules = [{ first: value.map(constant), rest: this.nothing }];
-        arrays.push({ rules, min: value.length, max: value.length, isUnique: false });
-      } else if (typeof value === "object" && value !== null) {
-        const entries = Object.entries(value);
-        const named = new Map(entries.map(([name, one]) => [name, constant(one)]));
-        objects.push({
-          rules: [{ named, patterns: [], others: this.nothing }],
-          required: new Set(named.keys()),
-          keys: [],
-          min: 0,
-          max: UNBOUNDED,
-        });
-      } else {
-        const kind = value === null ? "null" : (typeof value as "string");
-        texts[kind].push(this.text.literal(value as string));
-      }
-    }
-    const any = (regexes: readonly Regex[]) => (regexes.length === 0 ? none : this.regexes.any(...regexes));
-    return {
-      string: any(texts.string),
-      number: any(texts.number),
-      boolean: any(texts.boolean),
-      null: any(texts.null),
-      arrays,
-      objects,
-    };
-  }
-
-  #strings(node: SchemaNode, schema: Schema, bound: Bound): Regex {
-    const { regexes, text } = this;
-    const parts: Regex[] = [];
-    const min = countOf(schema, "minLength", node.path) ?? 0;
-    const max = countOf(schema, "maxLength", node.path) ?? UNBOUNDED;
-    if (min > max) return regexes.none;
-    if (min > 0 || max < UNBOUNDED) parts.push(regexes.repeat(text.anyChar, min, max));
-    if (typeof schema.pattern === "string")
-      parts.push(...this.#pattern(schema.pattern, false, "pattern", node));
-    const format = bound === "more" ? undefined : FORMATS.get(String(schema.format));
-    if (format !== undefined) parts.push(...this.#pattern(format, true, "format", node));
-    if (parts.length === 0) return text.string;
-    return this.#nonEmpty(text.quoted(regexes.both(...parts)), "pattern", node);
-  }
-
-  #pattern(pattern: string, isWhole: boolean, keyword: string, node: SchemaNode): Regex[] {
-    try {
-      return [patternRegex(pattern, this.regexes, this.text, isWhole)];
-    } catch (error) {
-      if (!(error instanceof UnheldPattern)) throw error;
-      this.#report(`${keyword} with ${error.message}`, node);
-      return [];
-    }
-  }
-
-  /** The expression, or `none` if it has no match. */
-  #nonEmpty(regex: Regex, keyword: string, node: SchemaNode): Regex {
-    try {
-      return this.regexes.hasMatch(regex) ? regex : this.regexes.none;
-    } catch (error) {
-      if (!(error instanceof TooComplex)) throw error;
-      this.#report(`${keyword}, which is too complex`, node);
-      return this.regexes.none;
-    }
-  }
-
-  #numbers(node: SchemaNode, schema: Schema, withFractions: boolean, bound: Bound): Regex {
-    const { text, regexes } = this;
-    const parts = [withFractions ? text.number : text.integer];
-    const limit = (name: string) => {
-      const value = schema[name];
-      if (value === undefined || typeof value === "boolean") return undefined;
-      if (typeof value === "number" && Number.isFinite(value)) return value;
-      throw new InvalidSchema(
-        `expected a number as ${name} at ${node.path || "the root"}, got ${typeName(value)}`,
-      );
-    };
-    const [min, max] = [limit("minimum"), limit("maximum")];
-    if (min !== undefined) parts.push(text.atLeast(min, schema.exclusiveMinimum === true));
-    if (max !== undefined) parts.push(text.atMost(max, schema.exclusiveMaximum === true));
-    const [above, below] = [limit("exclusiveMinimum"), limit("exclusiveMaximum")];
-    if (above !== undefined) parts.push(text.atLeast(above, true));
-    if (below !== undefined) parts.push(text.atMost(below, true));
-    const of = limit("multipleOf");
-    if (of !== undefined && of <= 0) {
-      throw new InvalidSchema(`expected multipleOf above 0 at ${node.path || "the root"}, got ${of}`);
-    }
-    if (of !== undefined && !(of === 1 && !withFractions)) {
-      const multiple = text.multipleOf(of);
-      if (multiple === undefined) this.#report("multipleOf", node);
-      else parts.push(multiple);
-    }
-    if (bound === "fewer" && schema.format === "int32")
-      parts.push(text.integer, text.atLeast(-(2 ** 31), false), text.atMost(2 ** 31 - 1, false));
-    if (bound === "fewer" && schema.format === "int64") parts.push(text.integer);
-    if (parts.length === 1) return parts[0]!;
-    return this.#nonEmpty(regexes.both(...parts), "the limits of a number", node);
-  }
-
-  #arrays(node: SchemaNode, schema: Schema, bound: Bound): ArrayForm[] {
-    const at = (name: string) => (node.path === "" ? name : `${node.path}.${name}`);
-    const values = (one: unknown, name: string) => this.valuesOf([this.#node(one, at(name))]);
-    const isOldTuple = Array.isArray(schema.items);
-    const tuple = isOldTuple ? (schema.items as unknown[]) : listOf(schema, "prefixItems", node.path);
-    const restName = isOldTuple ? "additionalItems" : "items";
-    const rest = schema[restName];
-    const rules: { first: Values[]; rest: Values | undefined }[] = [];
-    if (tuple.length > 0 || rest !== undefined) {
-      const first = tuple.map((one, i) => values(one, `${isOldTuple ? "items" : "prefixItems"}[${i}]`));
-      rules.push({ first, rest: rest === undefined ? undefined : values(rest, restName) });
-    }
-    let min = countOf(schema, "minItems", node.path) ?? 0;
-    const max = countOf(schema, "maxItems", node.path) ?? UNBOUNDED;
-    if (schema.contains !== undefined && schema.minContains !== 0) {
-      const times = countOf(schema, "minContains", node.path) ?? 1;
-      // The first items are those that fit.
-      if (bound === "fewer")
-        rules.push({ first: Array(times).fill(values(schema.contains, "contains")), rest: undefined });
-      min = Math.max(min, times);
-    }
-    if (bound === "fewer" && schema.maxContains !== undefined && schema.contains !== undefined)
-      this.#report("maxContains", node);
-    if (schema.unevaluatedItems !== undefined && schema.unevaluatedItems !== true) {
-      if (hasBranches(schema)) this.#report("unevaluatedItems", node);
-      else if (rest === undefined) {
-        rules.push({
-          first: tuple.map(() => this.anything),
-          rest: values(schema.unevaluatedItems, "unevaluatedItems"),
-        });
-      }
-    }
-    return [{ rules, min, max, isUnique: schema.uniqueItems === true }];
-  }
-
-  #objects(node: SchemaNode, schema: Schema): ObjectForm[] {
-    const at = (name: string) => (node.path === "" ? name : `${node.path}.${name}`);
-    const values = (one: unknown, name: string) => this.valuesOf([this.#node(one, at(name))]);
-    const entries = (name: string) => entriesOf(schema, name, node.path);
-    const named = new Map(entries("properties").map(([key, one]) => [key, values(one, `properties.${key}`)]));
-    const patterns = entries("patternProperties").flatMap(([pattern, one]) =>
-      this.#pattern(pattern, false, "patternProperties", node).map((key) => ({
-        key: this.text.quoted(key),
-        values: values(one, `patternProperties.${pattern}`),
-      })),
-    );
-    let others = schema.additionalProperties;
-    if (schema.unevaluatedProperties !== undefined && schema.unevaluatedProperties !== true) {
-      if (hasBranches(schema)) this.#report("unevaluatedProperties", node);
-      else others ??= schema.unevaluatedProperties;
-    }
-    const rules =
-      named.size === 0 && patterns.length === 0 && others === undefined
-        ? []
-        : [
-            {
-              named,
-              patterns,
-              others: others === undefined ? undefined : values(others, "additionalProperties"),
-            },
-          ];
-    const required = Array.isArray(schema.required) ? schema.required : [];
-    return [
-      {
-        rules,
-        required: new Set(required.filter((name): name is string => typeof name === "string")),
-        keys: this.#keys(node, schema.propertyNames),
-        min: countOf(schema, "minProperties", node.path) ?? 0,
-        max: countOf(schema, "maxProperties", node.path) ?? UNBOUNDED,
-      },
-    ];
-  }
-
-  #keys(node: SchemaNode, schema: unknown): Regex[] {
-    if (schema === undefined || schema === true) return [];
-    const shape = this.shape(
-      this.valuesOf([this.#node(schema, `${node.path}.propertyNames`.replace(/^\./, ""))]),
-    );
-    return [shape.string];
-  }
-
   /** `dependentRequired`, `dependentSchemas` and `dependencies`: without the property, or with what it needs. */
-  #dependencies(shape: Shape, node: SchemaNode, schema: Schema, bound: Bound): Shape {
+  #dependencies(shape: ValueShape, node: SchemaNode, schema: Schema, bound: Bound): ValueShape {
     let held = shape;
     for (const keyword of ["dependentRequired", "dependentSchemas", "dependencies"]) {
       for (const [name, needs] of entriesOf(schema, keyword, node.path)) {
         const path = `${node.path}.${keyword}.${name}`.replace(/^\./, "");
         const required = { type: "object", required: [name, ...(Array.isArray(needs) ? needs : [])] };
-        const present = [this.#node(required, path)];
-        if (!Array.isArray(needs)) present.push(this.#node(needs, path));
-        const absent = this.#node({ properties: { [name]: false } }, path);
+        const present = [this.node(required, path)];
+        if (!Array.isArray(needs)) present.push(this.node(needs, path));
+        const absent = this.node({ properties: { [name]: false } }, path);
         const either = [this.#shapeOf(absent, bound), this.shape(this.valuesOf(present), bound)];
         held = this.#both(held, this.#union(either, node), node);
       }
@@ -514,7 +324,7 @@ export class SchemaReader {
     return held;
   }
 
-  #isNone(shape: Shape): boolean {
+  #isNone(shape: ValueShape): boolean {
     return (
       SCALARS.every((kind) => shape[kind] === this.regexes.none) &&
       shape.arrays.length === 0 &&
@@ -522,7 +332,7 @@ export class SchemaReader {
     );
   }
 
-  #union(shapes: readonly Shape[], node: SchemaNode): Shape {
+  #union(shapes: readonly ValueShape[], node: SchemaNode): ValueShape {
     const { regexes } = this;
     const scalar = (kind: (typeof SCALARS)[number]) => regexes.any(...shapes.map((shape) => shape[kind]));
     return {
@@ -537,18 +347,18 @@ export class SchemaReader {
 
   #limited<T>(forms: readonly T[], node: SchemaNode): readonly T[] {
     if (forms.length <= MAX_FORMS) return forms;
-    this.#report(`more than ${MAX_FORMS} combinations of choices`, node);
+    this.report(`more than ${MAX_FORMS} combinations of choices`, node);
     return forms.slice(0, MAX_FORMS);
   }
 
-  #both(a: Shape, b: Shape, node: SchemaNode): Shape {
+  #both(a: ValueShape, b: ValueShape, node: SchemaNode): ValueShape {
     if (a === b || b === this.#any) return a;
     if (a === this.#any) return b;
     const scalar = (kind: (typeof SCALARS)[number]): Regex => {
       const [x, y, any] = [a[kind], b[kind], this.#any[kind]];
       if (x === y || y === any) return x;
       if (x === any) return y;
-      return this.#nonEmpty(this.regexes.both(x, y), "allOf", node);
+      return this.#keywords.nonEmpty(this.regexes.both(x, y), "allOf", node);
     };
     const arrays = a.arrays.flatMap((x) => b.arrays.map((y) => joinedArrays(x, y)));
     let objects = a.objects.flatMap((x) => b.objects.map((y) => joinedObjects(x, y)));
@@ -575,10 +385,10 @@ export class SchemaReader {
   }
 
   /** The values of a shape that do not fit a schema. */
-  #without(a: Shape, not: SchemaNode, node: SchemaNode, bound: Bound): Shape {
+  #without(a: ValueShape, not: SchemaNode, node: SchemaNode, bound: Bound): ValueShape {
     const { schema } = not;
     if (isSchema(schema) && schema.not !== undefined && Object.keys(schema).length === 1) {
-      return this.#both(a, this.#shapeOf(this.#node(schema.not, not.path), bound), node);
+      return this.#both(a, this.#shapeOf(this.node(schema.not, not.path), bound), node);
     }
     const b = this.#shapeOf(not, bound === "fewer" ? "more" : "fewer");
     const scalars = {
@@ -611,7 +421,7 @@ export class SchemaReader {
     }
   }
 
-  #textsWithout(kind: (typeof SCALARS)[number], a: Shape, b: Shape, node: SchemaNode): Regex {
+  #textsWithout(kind: (typeof SCALARS)[number], a: ValueShape, b: ValueShape, node: SchemaNode): Regex {
     const { regexes, text } = this;
     const [x, y] = [a[kind], b[kind]];
     if (y === regexes.none || x === regexes.none) return x;
@@ -619,7 +429,7 @@ export class SchemaReader {
     // One text for each value, so that no other text of a value that is taken away is left.
     const single =
       kind === "string" ? text.canonicalString : kind === "number" ? text.canonicalNumber : regexes.all;
-    return this.#nonEmpty(regexes.both(x, single, regexes.not(y)), "not", node);
+    return this.#keywords.nonEmpty(regexes.both(x, single, regexes.not(y)), "not", node);
   }
 
   #isApart(a: Values, b: Values): boolean {
@@ -711,56 +521,6 @@ function joinedObjects(a: ObjectForm, b: ObjectForm): ObjectForm {
 
 function distinct<T>(values: readonly T[]): readonly T[] {
   return [...new Set(values)];
-}
-
-function isSchema(value: unknown): value is Schema {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function typeName(value: unknown): string {
-  return value === null ? "null" : Array.isArray(value) ? "an array" : JSON.stringify(value);
-}
-
-/** Keywords that evaluate properties or items beside a schema's own. */
-function hasBranches(schema: Schema): boolean {
-  return ["$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"].some(
-    (name) => schema[name] !== undefined,
-  );
-}
-
-function typesOf(schema: Schema, path: string): readonly string[] | undefined {
-  if (schema.type === undefined) return undefined;
-  const types = Array.isArray(schema.type) ? schema.type : [schema.type];
-  for (const type of types) {
-    if (TYPES.includes(type)) continue;
-    throw new InvalidSchema(
-      `expected one of ${TYPES.join(", ")} as the type at ${path || "the root"}, got ${typeName(type)}`,
-    );
-  }
-  return types;
-}
-
-function listOf(schema: Schema, name: string, path: string): readonly unknown[] {
-  const value = schema[name];
-  if (value === undefined) return [];
-  if (Array.isArray(value)) return value;
-  throw new InvalidSchema(`expected an array as ${name} at ${path || "the root"}, got ${typeName(value)}`);
-}
-
-function entriesOf(schema: Schema, name: string, path: string): [string, unknown][] {
-  const value = schema[name];
-  if (value === undefined) return [];
-  if (isSchema(value)) return Object.entries(value);
-  throw new InvalidSchema(`expected an object as ${name} at ${path || "the root"}, got ${typeName(value)}`);
-}
-
-function countOf(schema: Schema, name: string, path: string): number | undefined {
-  const value = schema[name];
-  if (value === undefined) return undefined;
-  if (Number.isInteger(value) && (value as number) >= 0) return value as number;
-  throw new InvalidSchema(
-    `expected a number of at least 0 as ${name} at ${path || "the root"}, got ${typeName(value)}`,
-  );
 }
 
 /** Schemas by their `$id`, `id` and `$anchor`. */

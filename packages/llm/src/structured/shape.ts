@@ -48,7 +48,7 @@ export interface ArrayForm {
 }
 
 /** A set of JSON values by kind: texts of the scalars, and forms of which an array or object has one. */
-export interface Shape {
+export interface ValueShape {
   readonly string: Regex;
   readonly number: Regex;
   readonly boolean: Regex;

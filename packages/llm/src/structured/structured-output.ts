@@ -7,8 +7,8 @@ import { grammarOfText } from "./grammar-text.js";
 import { jsonGrammar } from "./json-grammar.js";
 import { JsonText, PlainLetters } from "./json-text.js";
 import { patternRegex, UnheldPattern } from "./pattern.js";
-import { InvalidSchema } from "./schema-reader.js";
-import { ScalarReader, TokenBytes, TokenGrammar } from "./token-masks.js";
+import { InvalidSchema } from "./schema-keywords.js";
+import { JsonScalars, TokenBytes, TokenGrammar } from "./token-masks.js";
 
 /** Largest number of cached grammars. */
 const MAX_GRAMMARS = 32;
@@ -221,7 +221,7 @@ const ADDED_TOKEN_SPELLINGS: Readonly<Record<TokenSpelling, (text: string) => st
 class GrammarConstraint implements TokenConstraint {
   #mask: Promise<Int32Array> | undefined;
   #state: GrammarState | undefined;
-  readonly #scalars = new ScalarReader();
+  readonly #scalars = new JsonScalars();
   finished = false;
 
   constructor(private readonly grammar: TokenGrammar) {

@@ -167,7 +167,7 @@ export class TokenGrammar {
   }
 
   /** The state after a token of a text; undefined if it is not allowed. */
-  after(from: GrammarState, token: number, scalars: ScalarReader): GrammarState | undefined {
+  after(from: GrammarState, token: number, scalars: JsonScalars): GrammarState | undefined {
     const bytes = this.tokens.bytes[token];
     if (bytes === undefined || bytes.length === 0) return undefined;
     const { machine } = this;
@@ -184,7 +184,7 @@ export class TokenGrammar {
 }
 
 /** Finds the scalar of JSON that a text ends in, byte by byte. */
-export class ScalarReader {
+export class JsonScalars {
   #bytes: number[] = [];
   #inString = false;
   #isEscaped = false;

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
 import { GrammarMachine } from "../../src/structured/grammar.js";
 import { jsonGrammar } from "../../src/structured/json-grammar.js";
-import { ScalarReader } from "../../src/structured/token-masks.js";
+import { JsonScalars } from "../../src/structured/token-masks.js";
 import { STORIES } from "../support/stories.js";
 
 const tokenizer = JSON.parse(readFileSync(join(STORIES, "tokenizer.json"), "utf8"));
@@ -52,7 +52,7 @@ function takes(schema: unknown, text: string, isStrict = false): boolean {
   const { root, regexes, unheld } = jsonGrammar(schema, isStrict);
   expect(unheld).toEqual([]);
   const machine = new GrammarMachine(regexes, root);
-  const scalars = new ScalarReader();
+  const scalars = new JsonScalars();
   let state: ReturnType<GrammarMachine["step"]> = machine.start;
   for (const byte of new TextEncoder().encode(text)) {
     const scalar = scalars.read(byte);
