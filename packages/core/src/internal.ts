@@ -59,9 +59,12 @@ export {
   UnpackFault,
 } from "./request/request-memory.js";
 export {
+  type QueueOptions,
+  queueOptions,
   type RequestScalars,
   readScalarOptions,
   readScalarParameter,
+  readTracedQueueOptions,
   type ScalarReader,
   scalarOptions,
 } from "./request-info.js";
