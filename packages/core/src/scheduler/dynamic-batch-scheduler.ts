@@ -9,7 +9,7 @@ import type { InferenceRequest, ResponseGate } from "../request/inference-reques
 import { Alarm, type Clock, type DeadlineQueue } from "../system/clock.js";
 import { AdaptiveBatching } from "./adaptive-batching.js";
 import { DeadlineBatching } from "./deadline-batching.js";
-import { FairShares } from "./fair-shares.js";
+import { FairShares, type ShareLedger } from "./fair-shares.js";
 import {
   type BatchDecision,
   type BatchingRules,
@@ -71,7 +71,17 @@ export class DynamicBatchScheduler implements Scheduler {
     clock: Clock,
     deadlines: DeadlineQueue,
     holdUntil = 0,
-    { maxBatchCost, padded, mixed, alone = false, shares, ordered, levels, onChange }: BatcherShare = {},
+    {
+      maxBatchCost,
+      padded,
+      mixed,
+      alone = false,
+      shares,
+      ledger,
+      ordered,
+      levels,
+      onChange,
+    }: BatcherShare = {},
   ) {
     const batching = config.dynamicBatching ?? defaultDynamicBatching();
     this.#instances = instances;
@@ -99,7 +109,7 @@ export class DynamicBatchScheduler implements Scheduler {
         this.#planner = new AdaptiveBatching(rules, queue, instances);
       }
     } else {
-      const fair = shares && new FairShares(shares, this.#rules.maxBatchSize);
+      const fair = shares && new FairShares(shares, this.#rules.maxBatchSize, ledger);
       const queue = new UrgencyQueue(batching, deadlines, setting, now, look, fair);
       this.#queue = queue;
       const form = () => this.#formAtTurn();
@@ -323,6 +333,8 @@ interface BatcherShare {
   readonly mixed?: boolean | undefined;
   /** How callers share the model. */
   readonly shares?: ShareOptions | undefined;
+  /** Accounts of callers that share all models together. @default accounts of this model */
+  readonly ledger?: ShareLedger | undefined;
   /** True if each request is a batch of its own. */
   readonly alone?: boolean | undefined;
   readonly ordered?: OrderedResponses | undefined;

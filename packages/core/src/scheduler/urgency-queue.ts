@@ -35,7 +35,8 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   #expired = 0;
   readonly #bounded: boolean;
   readonly #limits: DefaultLimits | undefined;
-  readonly #shares: FairShares | undefined;
+  /** Set where callers share the model. */
+  readonly shares: FairShares | undefined;
   #ticket = 0;
   /** Sorted by `order`, then by arrival, from `#first` on. */
   #dated: (InferenceRequest | undefined)[] = [];
@@ -58,7 +59,9 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     shares?: FairShares,
   ) {
     this.#now = now;
-    this.#shares = shares;
+    this.shares = shares;
+    if (shares !== undefined)
+      shares.headOrder = () => (this.datedCount > 0 ? this.dated(0).order : Number.POSITIVE_INFINITY);
     this.#batching = batching;
     this.#deadlines = deadlines;
     this.#onExpired = onExpired;
@@ -68,7 +71,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
 
   /** True if the order is that of shares, not of deadlines. */
   get isFair(): boolean {
-    return this.#shares !== undefined;
+    return this.shares !== undefined;
   }
 
   get size(): number {
@@ -123,14 +126,9 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     return freePlacesOf(this.#batching, (level) => this.#sizes.get(level) ?? 0, priority);
   }
 
-  /** Number of requests that run before one that is not in the queue yet. */
-  countAhead({ order }: InferenceRequest): number {
+  /** Number of requests up to a place in the order: those that are due by this time, in an order by deadline. */
+  countBefore(order: number): number {
     return this.#lowerBound(order, Number.POSITIVE_INFINITY) - this.#first;
-  }
-
-  /** Number of requests in a queue by deadline whose answers are due by a time, in milliseconds on the model's clock. */
-  countDueBefore(at: number): number {
-    return this.#lowerBound(at, Number.POSITIVE_INFINITY) - this.#first;
   }
 
   /** Refuses the request that would run last: the newcomer, or one of its level in the queue. */
@@ -148,7 +146,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   }
 
   #isPatient({ due }: InferenceRequest): boolean {
-    return due === Number.POSITIVE_INFINITY && this.#shares === undefined;
+    return due === Number.POSITIVE_INFINITY && this.shares === undefined;
   }
 
   /**
@@ -172,7 +170,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     if (this.#limits === undefined) return policyMs;
     const { callerMs, levelMs, defaultMs } = this.#limits;
     if (callerMs.size > 0) {
-      const ofCaller = callerMs.get(request.share?.name ?? callerOf(request, "caller"));
+      const ofCaller = callerMs.get(request.share?.account.name ?? callerOf(request, "caller"));
       if (ofCaller !== undefined) return ofCaller;
     }
     // A model without levels of its own takes the priority of the request as its level.
@@ -182,9 +180,9 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   /** Sets when a request is due, and its place in the order. */
   place(request: InferenceRequest): void {
     request.ticket = this.#ticket++;
-    this.#shares?.place(request);
+    this.shares?.place(request);
     request.due = this.#dueOf(request);
-    if (this.#shares === undefined) request.order = request.due;
+    if (this.shares === undefined) request.order = request.due;
   }
 
   /** Adds a request that has its place. */
@@ -203,7 +201,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
       this.patient.push(request);
       return;
     }
-    this.#shares?.joined(request);
+    this.shares?.joined(request);
     this.#insert(request);
     // The model ends a request with a deadline of its own.
     if (request.deadline !== due && due < Number.POSITIVE_INFINITY)
@@ -211,7 +209,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   }
 
   take(request: InferenceRequest): void {
-    this.#shares?.ran(request);
+    this.shares?.ran(request);
     this.#remove(request);
   }
 
@@ -223,7 +221,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   }
 
   remove(request: InferenceRequest): void {
-    this.#shares?.left(request);
+    this.shares?.left(request);
     this.#remove(request);
   }
 
@@ -251,7 +249,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   delay(request: InferenceRequest): void {
     request.queueDeadline?.cancel();
     request.queueDeadline = undefined;
-    if (this.#shares === undefined) {
+    if (this.shares === undefined) {
       this.#drop(request);
       this.patient.push(request);
     }
