@@ -523,7 +523,8 @@ class ArrivalsByLimit {
   }
 }
 
-function hopelessError(request: InferenceRequest, allowedMs: number, expectedMs: number): TritonError {
+/** The refusal of a request whose answer would be late. */
+export function hopelessError(request: InferenceRequest, allowedMs: number, expectedMs: number): TritonError {
   const retryAfterMs = Math.max(1, Math.ceil(expectedMs - allowedMs));
   return errorWithoutStack(
     "UNAVAILABLE",

@@ -1,7 +1,13 @@
 import type { ModelConfig, TritonError } from "@tritonjs/protocol";
 import { EqualInputsRule, NO_PAYLOAD, Payload } from "../batch/payload.js";
 import { defaultDynamicBatching } from "../config/defaults.js";
-import { deadlineSetting, type ShareOptions, targetLatencyMs } from "../config/model-options.js";
+import {
+  deadlineSetting,
+  isShortestFirst,
+  runsInLanes,
+  type ShareOptions,
+  targetLatencyMs,
+} from "../config/model-options.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { InferenceRequest, ResponseGate } from "../request/inference-request.js";
@@ -16,6 +22,8 @@ import {
   cutOfPlan,
   formBatch,
 } from "./form-batch.js";
+import { LaneBatching } from "./lane-batching.js";
+import { LearnedWork } from "./learned-work.js";
 import {
   type BatcherQueue,
   type LevelStatus,
@@ -24,6 +32,7 @@ import {
   type QueueTotals,
 } from "./priority-queue.js";
 import { ArrivalHold, isPartOfWork, type Scheduler, stoppedError } from "./scheduler.js";
+import { ShortestFirst } from "./shortest-first.js";
 import { UrgencyQueue } from "./urgency-queue.js";
 
 /** Payloads formed ahead for each instance, so that no instance waits for the batcher. */
@@ -87,7 +96,14 @@ export class DynamicBatchScheduler implements Scheduler {
     this.#ordered = batching.preserveOrdering ? (ordered ?? new OrderedResponses()) : undefined;
     const target = targetLatencyMs(config);
     const setting = deadlineSetting(config);
-    if (setting === undefined && shares === undefined) {
+    if (runsInLanes(config)) {
+      const work = new LearnedWork();
+      const hasDeadlines = setting !== undefined;
+      const shortest = isShortestFirst(config) ? new ShortestFirst(work, hasDeadlines) : undefined;
+      const queue = new UrgencyQueue(batching, deadlines, setting, now, look, shortest);
+      this.#queue = queue;
+      this.#planner = new LaneBatching(queue, instances, work, shortest, hasDeadlines);
+    } else if (setting === undefined && shares === undefined) {
       const queue = new PriorityQueue(batching, deadlines, now, look, levels);
       this.#queue = queue;
       if (target !== undefined) {

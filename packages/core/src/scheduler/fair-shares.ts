@@ -19,7 +19,7 @@ const IDLE_CALLERS = 256;
  * ```
  */
 export class FairShares {
-  readonly #nameOf: (request: InferenceRequest) => string;
+  readonly nameOf: (request: InferenceRequest) => string;
   readonly #weights: ReadonlyMap<string, number>;
   readonly #callers = new Map<string, CallerShare>();
   /** Beginning of the request that left the queue last. */
@@ -31,7 +31,7 @@ export class FairShares {
   constructor({ by, weights = {} }: ShareOptions, maxBatchSize: number) {
     this.#credit = CREDIT_BATCHES * maxBatchSize;
     this.#weights = new Map(Object.entries(weights));
-    this.#nameOf =
+    this.nameOf =
       typeof by === "function"
         ? ({ id, caller, priority, parameters }) => String(by({ id, caller, priority, parameters }))
         : (request) => callerOf(request, by);
@@ -44,7 +44,7 @@ export class FairShares {
 
   /** Finds the place of a request in the order. Nothing is charged yet. */
   place(request: InferenceRequest): void {
-    const name = this.#nameOf(request);
+    const name = this.nameOf(request);
     let share = this.#callers.get(name);
     if (share === undefined) {
       if (this.#callers.size >= this.#sweepAt) this.#sweep();
