@@ -8,7 +8,7 @@ import {
 } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import { countInstances } from "../config/instance-groups.js";
-import { hasDeadlines, shareSetting } from "../config/model-options.js";
+import { hasDeadlines, isShortestFirst, shareSetting } from "../config/model-options.js";
 import { initialStates } from "../config/sequence-batching.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import { modelState } from "../observe/diagnostics-channels.js";
@@ -331,7 +331,8 @@ function createScheduler(model: ModelVersion, server: ModelServer): Scheduler {
   const { ledger } = plan;
   const shares = plan.shares ?? shareSetting(config);
   if (config.dynamicBatching === undefined) {
-    if (!hasDeadlines(config) && shares === undefined) return new DirectScheduler(instances);
+    const isOrdered = hasDeadlines(config) || isShortestFirst(config) || shares !== undefined;
+    if (!isOrdered) return new DirectScheduler(instances);
     return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, {
       alone: true,
       shares,

@@ -3,7 +3,7 @@ import type { DefaultLimits } from "../config/model-options.js";
 import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
 import type { DeadlineQueue } from "../system/clock.js";
 import { LinkedList } from "../system/collections.js";
-import { callerOf, type FairShares } from "./fair-shares.js";
+import { callerOf } from "./fair-shares.js";
 import {
   type BatcherQueue,
   freePlacesOf,
@@ -14,6 +14,19 @@ import {
   policyOf,
 } from "./priority-queue.js";
 
+/** An order of the requests in a queue other than that of their deadlines. It is told of each change. */
+export interface RequestOrder {
+  /** Name of the caller of a request. @default that of its header or parameter */
+  nameOf?(request: InferenceRequest): string;
+  /** Sets the `order` of a request that is not in the queue yet. Its `due` is known. */
+  place(request: InferenceRequest): void;
+  joined(request: InferenceRequest): void;
+  /** A request leaves the queue to run. */
+  ran(request: InferenceRequest): void;
+  /** A request leaves the queue without having run. */
+  left(request: InferenceRequest): void;
+}
+
 /**
  * Queue of a batcher with deadlines. Requests with a deadline are in the order of their deadlines, in one array. Those
  * without one, and those that outlived a timeout under the action DELAY, are in the order of arrival.
@@ -22,7 +35,7 @@ import {
  * dated:   due 12.0 | due 12.5 | due 80.1 | ...     patient: first come | ...
  * ```
  *
- * Where callers share the model, all requests are in the array, in the order of their shares.
+ * Where another order is set, such as that of shares, all requests are in the array in that order.
  */
 export class UrgencyQueue implements BatcherQueue, RequestHolder {
   /** Always false: a request that is handed over could not be overtaken any more. */
@@ -35,8 +48,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   #expired = 0;
   readonly #bounded: boolean;
   readonly #limits: DefaultLimits | undefined;
-  /** Set where callers share the model. */
-  readonly shares: FairShares | undefined;
+  readonly #rule: RequestOrder | undefined;
   #ticket = 0;
   /** Sorted by `order`, then by arrival, from `#first` on. */
   #dated: (InferenceRequest | undefined)[] = [];
@@ -48,7 +60,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   /**
    * @param limits limits of requests that bring none
    * @param onExpired called after a timeout has changed the queue
-   * @param shares set where callers share the model
+   * @param rule order of the requests in place of that of their deadlines
    */
   constructor(
     batching: ModelDynamicBatching,
@@ -56,12 +68,10 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     limits: DefaultLimits | undefined,
     now: () => number,
     onExpired: () => void,
-    shares?: FairShares,
+    rule?: RequestOrder,
   ) {
     this.#now = now;
-    this.shares = shares;
-    if (shares !== undefined)
-      shares.headOrder = () => (this.datedCount > 0 ? this.dated(0).order : Number.POSITIVE_INFINITY);
+    this.#rule = rule;
     this.#batching = batching;
     this.#deadlines = deadlines;
     this.#onExpired = onExpired;
@@ -69,9 +79,14 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     this.#limits = limits;
   }
 
-  /** True if the order is that of shares, not of deadlines. */
+  /** Place of the first request in the order. */
+  headOrder(): number {
+    return this.datedCount > 0 ? this.dated(0).order : Number.POSITIVE_INFINITY;
+  }
+
+  /** True if the order is not that of deadlines. */
   get isFair(): boolean {
-    return this.shares !== undefined;
+    return this.#rule !== undefined;
   }
 
   get size(): number {
@@ -146,7 +161,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   }
 
   #isPatient({ due }: InferenceRequest): boolean {
-    return due === Number.POSITIVE_INFINITY && this.shares === undefined;
+    return due === Number.POSITIVE_INFINITY && this.#rule === undefined;
   }
 
   /**
@@ -170,7 +185,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     if (this.#limits === undefined) return policyMs;
     const { callerMs, levelMs, defaultMs } = this.#limits;
     if (callerMs.size > 0) {
-      const ofCaller = callerMs.get(request.share?.account.name ?? callerOf(request, "caller"));
+      const ofCaller = callerMs.get(this.#rule?.nameOf?.(request) ?? callerOf(request, "caller"));
       if (ofCaller !== undefined) return ofCaller;
     }
     // A model without levels of its own takes the priority of the request as its level.
@@ -180,9 +195,9 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   /** Sets when a request is due, and its place in the order. */
   place(request: InferenceRequest): void {
     request.ticket = this.#ticket++;
-    this.shares?.place(request);
     request.due = this.#dueOf(request);
-    if (this.shares === undefined) request.order = request.due;
+    if (this.#rule === undefined) request.order = request.due;
+    else this.#rule.place(request);
   }
 
   /** Adds a request that has its place. */
@@ -201,7 +216,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
       this.patient.push(request);
       return;
     }
-    this.shares?.joined(request);
+    this.#rule?.joined(request);
     this.#insert(request);
     // The model ends a request with a deadline of its own.
     if (request.deadline !== due && due < Number.POSITIVE_INFINITY)
@@ -209,7 +224,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   }
 
   take(request: InferenceRequest): void {
-    this.shares?.ran(request);
+    this.#rule?.ran(request);
     this.#remove(request);
   }
 
@@ -221,7 +236,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   }
 
   remove(request: InferenceRequest): void {
-    this.shares?.left(request);
+    this.#rule?.left(request);
     this.#remove(request);
   }
 
@@ -249,7 +264,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   delay(request: InferenceRequest): void {
     request.queueDeadline?.cancel();
     request.queueDeadline = undefined;
-    if (this.shares === undefined) {
+    if (this.#rule === undefined) {
       this.#drop(request);
       this.patient.push(request);
     }
