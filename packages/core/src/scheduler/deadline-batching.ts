@@ -194,7 +194,7 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
   }
 
   workBefore(due: number, order: number): number {
-    const { shares } = this.#queue;
+    const { shares } = this;
     const times = this.#times.next;
     // The order of a model's own shares says nothing about other models.
     if (times === undefined || shares?.isCommon === false) return 0;
