@@ -5,7 +5,7 @@ import {
   type Executor,
   type ExecutorContext,
 } from "@tritonjs/core/backend";
-import { joinInputsIn, type Tensors, totalRows } from "@tritonjs/core/internal";
+import { joinInputsIn, requestedBy, type Tensors, totalRows } from "@tritonjs/core/internal";
 import {
   type DataType,
   elementCount,
@@ -27,7 +27,7 @@ import {
 } from "./native-session.js";
 import type { SessionData } from "./onnx-options.js";
 import type { OrtApi } from "./ort-c-api.js";
-import { outputNamesOf, scalarInputs, scalarOutputs } from "./ort-session.js";
+import { neededOutputs, scalarInputs, scalarOutputs } from "./ort-session.js";
 
 /**
  * Runs batches through ONNX Runtime's C interface, on threads of libuv's pool. All instances of a model share one
@@ -80,8 +80,14 @@ export class NativeExecutor implements Executor {
     try {
       const outputs = await runLane.run(() => this.#runBatch(inputs, execution), undefined);
       execution.outputsReady();
-      const rows = totalRows(execution.requests);
-      return divideOutputs(execution, this.context.checker.check(this.#shaped(outputs), rows, [], true));
+      const { requests } = execution;
+      const checked = this.context.checker.check(
+        this.#shaped(outputs),
+        totalRows(requests),
+        requestedBy(requests),
+        true,
+      );
+      return divideOutputs(execution, checked);
     } finally {
       this.#reason = undefined;
     }
@@ -138,7 +144,7 @@ export class NativeExecutor implements Executor {
     const limit = limitMs === undefined ? undefined : clock.setTimer(limitMs, end);
     this.#isRunning = true;
     try {
-      return await run.run(inputs);
+      return await run.run(inputs, requestedBy(execution.requests));
     } catch (error) {
       throw this.#reason ?? error;
     } finally {
@@ -189,7 +195,7 @@ const OTHER_SHAPE = /shape verification failed|output OrtValue provided for outp
 class NativeRun {
   readonly #scalars: ReadonlySet<string>;
   readonly #inputNames: NativeNames;
-  readonly #outputs: readonly string[];
+  readonly #outputsFor: (requested: readonly string[]) => readonly string[];
   readonly #outputNames: NativeNames;
   readonly #inputValues: BigUint64Array;
   readonly #outputValues: BigUint64Array;
@@ -208,10 +214,11 @@ class NativeRun {
     this.#scalars = scalarInputs(data, config);
     const names = inputs.map(({ name }) => name);
     this.#inputNames = new NativeNames(api, names);
-    this.#outputs = outputNamesOf(config);
-    this.#outputNames = new NativeNames(api, this.#outputs);
+    this.#outputsFor = neededOutputs(config);
+    const outputs = this.#outputsFor([]);
+    this.#outputNames = new NativeNames(api, outputs);
     this.#inputValues = new BigUint64Array(inputs.length + 1);
-    this.#outputValues = new BigUint64Array(this.#outputs.length + 1);
+    this.#outputValues = new BigUint64Array(outputs.length + 1);
     this.#shapes = new ShapePrediction(inputs);
     this.#options = api.read((to) => api.createRunOptions(to));
   }
@@ -231,13 +238,16 @@ class NativeRun {
   /**
    * Runs a batch on a thread of libuv's pool.
    *
+   * @param requested outputs that the requests want; empty for all
    * @throws TritonError INTERNAL with ONNX Runtime's words, also for a batch that was ended
    */
-  async run(inputs: Tensors): Promise<Map<string, Tensor>> {
+  async run(inputs: Tensors, requested: readonly string[]): Promise<Map<string, Tensor>> {
     const { api, address } = this.session;
+    const outputs = this.#outputsFor(requested);
     try {
       const held = this.#fillInputs(inputs);
-      const prepared = this.#prepareOutputs(inputs);
+      const prepared = this.#prepareOutputs(outputs, inputs);
+      this.#outputNames.choose(outputs);
       const { koffi } = api;
       const status = await callAsync(
         [held, prepared],
@@ -254,14 +264,14 @@ class NativeRun {
       api.check(status);
       const outputOf = (name: string, i: number) =>
         prepared[i] ?? copyOutput(api, name, Number(this.#outputValues[i]));
-      return new Map(this.#outputs.map((name, i) => [name, outputOf(name, i)]));
+      return new Map(outputs.map((name, i) => [name, outputOf(name, i)]));
     } catch (error) {
       if (!this.#predicts || !OTHER_SHAPE.test(String(error))) throw error;
       this.#predicts = false;
     } finally {
       this.#release();
     }
-    return this.run(inputs);
+    return this.run(inputs, requested);
   }
 
   /** Makes the values of the inputs, and returns the arrays under them. */
@@ -281,10 +291,10 @@ class NativeRun {
   }
 
   /** Makes the memory of the outputs whose shape is known. ONNX Runtime allocates the others. */
-  #prepareOutputs(inputs: Tensors): readonly (Tensor | undefined)[] {
+  #prepareOutputs(names: readonly string[], inputs: Tensors): readonly (Tensor | undefined)[] {
     if (!this.#predicts) return [];
     const { api, outputs } = this.session;
-    return this.#outputs.map((wanted, i) => {
+    return names.map((wanted, i) => {
       const output = outputs.find(({ name }) => name === wanted);
       const shape = output && this.#shapes.predict(output, (input) => inputs.get(input)?.shape);
       if (output === undefined || shape === undefined) return undefined;
@@ -414,17 +424,24 @@ function strings(api: OrtApi, value: number, count: number): Uint8Array[] {
 /** The list of names that a run gets, as C has it: addresses of NUL-terminated strings. */
 class NativeNames {
   readonly #list: BigUint64Array;
-  readonly #texts: readonly Uint8Array[];
+  readonly #texts: ReadonlyMap<string, Uint8Array>;
+  readonly #addresses: ReadonlyMap<string, bigint>;
   readonly address: number;
+  length: number;
 
   constructor({ koffi }: OrtApi, names: readonly string[]) {
-    this.#texts = names.map((name) => Buffer.from(`${name}\0`));
-    this.#list = BigUint64Array.from([...this.#texts.map((text) => koffi.address(text)), 0n]);
+    this.#texts = new Map(names.map((name) => [name, Buffer.from(`${name}\0`)]));
+    this.#addresses = new Map([...this.#texts].map(([name, text]) => [name, BigInt(koffi.address(text))]));
+    this.#list = BigUint64Array.from([...this.#addresses.values(), 0n]);
     this.address = Number(koffi.address(this.#list));
+    this.length = names.length;
   }
 
-  get length(): number {
-    return this.#texts.length;
+  /** Makes some of the names, in their order, those of the next run. */
+  choose(names: readonly string[]): void {
+    if (names.length === this.length && names.length === this.#texts.size) return;
+    for (const [i, name] of names.entries()) this.#list[i] = this.#addresses.get(name)!;
+    this.length = names.length;
   }
 }
 

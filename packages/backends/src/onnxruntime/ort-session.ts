@@ -171,11 +171,11 @@ export async function open(data: unknown, { warn }: Pick<WorkerHost, "warn">): P
   return {
     description: sessionTensors(session),
     load: ({ modelConfig }) => {
-      const outputNames = outputNamesOf(modelConfig);
+      const outputsFor = neededOutputs(modelConfig);
       const scalars = scalarInputs(data as SessionData, modelConfig);
       const shaped = scalarOutputs(modelConfig);
-      const run = async (inputs: Tensors): Promise<Tensors> =>
-        shaped(fromResults(await session.run(toFeeds(inputs, scalars), outputNames)));
+      const run = async (inputs: Tensors, requested: readonly string[]): Promise<Tensors> =>
+        shaped(fromResults(await session.run(toFeeds(inputs, scalars), outputsFor(requested))));
       return {
         ownsOutputs: true,
         details: { executionProvider: provider },
@@ -195,18 +195,18 @@ export async function describe(data: unknown): Promise<ModelDescription> {
 }
 
 async function execute(
-  run: (inputs: Tensors) => Promise<Tensors>,
-  { inputs, indivisible, rows }: WorkerBatch,
+  run: (inputs: Tensors, requested: readonly string[]) => Promise<Tensors>,
+  { inputs, indivisible, rows, requestedOutputs }: WorkerBatch,
 ): Promise<WorkerResult> {
   try {
-    return { merged: await run(inputs) };
+    return { merged: await run(inputs, requestedOutputs) };
   } catch (error) {
     if (!TritonError.is(error) || rows.length === 1 || indivisible) throw error;
   }
   // One request holds text that ONNX Runtime cannot take. The other requests must not fail with it.
   const separate: (Tensors | TritonError)[] = [];
   for (const part of splitOutputs(inputs, rows)) {
-    separate.push(await run(part).catch((error) => TritonError.from(error)));
+    separate.push(await run(part, requestedOutputs).catch((error) => TritonError.from(error)));
   }
   return { separate };
 }
@@ -329,11 +329,18 @@ export function scalarOutputs({
   };
 }
 
-/** Outputs that the model has to compute: those of the configuration, and the states of sequences. */
-export function outputNamesOf({
+/**
+ * Outputs to compute for the outputs that the requests of a batch want, none for all: those of the configuration that
+ * are wanted, and the states of sequences.
+ */
+export function neededOutputs({
   output,
   sequenceBatching,
-}: Pick<ModelConfig, "output" | "sequenceBatching">): readonly string[] {
+}: Pick<ModelConfig, "output" | "sequenceBatching">): (requested: readonly string[]) => readonly string[] {
+  const states = sequenceTensors(sequenceBatching).outputs;
   // The file may have more outputs than the model was bound with.
-  return [...new Set([...output.map(({ name }) => name), ...sequenceTensors(sequenceBatching).outputs])];
+  const all = [...new Set([...output.map(({ name }) => name), ...states])];
+  const isState = new Set(states);
+  return (requested) =>
+    requested.length === 0 ? all : all.filter((name) => requested.includes(name) || isState.has(name));
 }
