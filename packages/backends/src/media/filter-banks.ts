@@ -1,4 +1,5 @@
 import { FourierTransform, unitCircle } from "./fourier-transform.js";
+import { Logarithms } from "./logarithms.js";
 
 interface FilterBankSettings {
   readonly sampleRate: number;
@@ -43,6 +44,7 @@ export class FilterBanks {
   readonly #turns: Float64Array;
   readonly #powers: Float64Array;
   readonly #triangles: Triangles;
+  readonly #bands: Logarithms;
 
   constructor(private readonly settings: FilterBankSettings) {
     const { frameLength, sampleRate, mels, fMin, fMax } = settings;
@@ -55,6 +57,7 @@ export class FilterBanks {
     this.#turns = unitCircle(size, size / 2);
     this.#powers = new Float64Array(size / 2);
     this.#triangles = triangles(sampleRate, size, mels, fMin, fMax);
+    this.#bands = new Logarithms(mels);
   }
 
   /** Number of frames that lie inside of a signal. */
@@ -75,7 +78,8 @@ export class FilterBanks {
       this.#fill(signal, frame * hopLength);
       this.#fourier.transform();
       this.#joinHalves();
-      this.#sumBands(target, offset + frame * mels);
+      this.#sumBands();
+      this.#bands.writeTo(target, offset + frame * mels);
     }
   }
 
@@ -129,12 +133,12 @@ export class FilterBanks {
     }
   }
 
-  #sumBands(target: Float32Array, at: number): void {
+  #sumBands(): void {
     const powers = this.#powers;
+    const bands = this.#bands.values;
     const { first, end, weights } = this.#triangles;
-    const { mels } = this.settings;
     let weight = 0;
-    for (let mel = 0; mel < mels; mel++) {
+    for (let mel = 0; mel < bands.length; mel++) {
       // Two sums at a time, because additions to the same one wait for each other.
       let sum = 0;
       let other = 0;
@@ -146,8 +150,7 @@ export class FilterBanks {
         weight += 2;
       }
       if (bin === last) sum += weights[weight++]! * powers[bin]!;
-      sum += other;
-      target[at + mel] = sum > LEAST ? Math.log(sum) : SILENT_BAND;
+      bands[mel] = Math.max(LEAST, sum + other);
     }
   }
 }
