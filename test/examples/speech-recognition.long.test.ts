@@ -358,12 +358,16 @@ describe("files of scoring", () => {
   const scoring = join(folder, "models/scoring");
 
   /** The reason why `scoring` with other files is not loaded, or its answer to a request. */
-  async function scoringWith(files: Readonly<Record<string, string>>, hotWords = "None"): Promise<string> {
+  async function scoringWith(
+    files: Readonly<Record<string, string>>,
+    parameters: Readonly<Record<string, string>> = {},
+  ): Promise<string> {
     const read = (name: string) => readFileSync(join(scoring, name), "utf8");
     await using repository = await RepositoryOnDisk.create({
-      "scoring/config.pbtxt": read("config.pbtxt").replace(
-        /(hotwords_path",\n\s+value : \{ string_value: )"None"/,
-        `$1"${hotWords}"`,
+      "scoring/config.pbtxt": Object.entries(parameters).reduce(
+        (text, [name, value]) =>
+          text.replace(new RegExp(`(${name}",?\\n\\s+value ?: \\{ string_value: )"None"`), `$1"${value}"`),
+        read("config.pbtxt"),
       ),
       ...Object.fromEntries(
         ["model.py", "ctc.py", "units.txt"].map((name) => [
@@ -387,7 +391,12 @@ describe("files of scoring", () => {
 
   it("are refused by the line, and a vocabulary of another size by the unit that it lacks", async () => {
     const path = join(folder, "recordings/recordings.json");
-    expect(await scoringWith({}, path)).toContain(`${path}, line 1: expected 'word: bonus', got '['`);
+    expect(await scoringWith({}, { hotwords_path: path })).toContain(
+      `${path}, line 1: expected 'word: bonus', got '['`,
+    );
+    expect(await scoringWith({}, { lm_path: path })).toContain(
+      `${path}: expected a line '\\data\\', got none`,
+    );
     expect(await scoringWith({ "units.txt": "<blank> 0\na b c\n" })).toContain(
       "line 2: expected a unit and a new id, got 'a b c'",
     );
