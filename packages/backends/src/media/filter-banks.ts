@@ -1,5 +1,5 @@
-import { FourierTransform, unitCircle } from "./fourier-transform.js";
-import { Logarithms } from "./logarithms.js";
+import { FILTER_BANKS_MODULE } from "./filter-banks-module.js";
+import { unitCircle } from "./fourier-transform.js";
 
 interface FilterBankSettings {
   readonly sampleRate: number;
@@ -14,8 +14,6 @@ interface FilterBankSettings {
 /** Kaldi works on the range of 16-bit integers. */
 const SCALE = 2 ** 15;
 
-const PRE_EMPHASIS = 0.97;
-
 /** Least energy before the logarithm: the step of FP32 above 1. */
 const LEAST = 2 ** -23;
 
@@ -29,35 +27,79 @@ interface Triangles {
   readonly weights: Float64Array;
 }
 
+/** Frames that are computed by one call. */
+const BLOCK = 128;
+
+/** Parts of the numbers from 1 to 2, each with a logarithm in a table. */
+const PARTS = 128;
+
+/** What is used of WebAssembly here. TypeScript has its types among those of browsers. */
+interface WebAssemblyApi {
+  readonly Memory: new (size: {
+    readonly initial: number;
+  }) => { readonly buffer: ArrayBuffer; grow(pages: number): number };
+  readonly Module: new (bytes: Uint8Array) => object;
+  readonly Instance: new (
+    module: object,
+    imports: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
+  ) => {
+    readonly exports: { readonly compute: Compute; readonly __heap_base: { readonly value: number } };
+  };
+}
+
+type Compute = (banks: number, signal: number, frames: number, target: number) => void;
+
+const { Memory, Module, Instance } = (globalThis as unknown as { readonly WebAssembly: WebAssemblyApi })
+  .WebAssembly;
+
+let compiled: object | undefined;
+
 /**
  * Log mel filter banks as Kaldi computes them without dither: frames that lie inside of the signal (`snip_edges`),
  * without their mean, with pre-emphasis of 0.97 and Povey's window; the power spectrum in triangles on the mel scale;
  * the natural logarithm.
  *
- * Each frame is computed by itself, so frames of a stream equal those of the whole signal bit for bit.
+ * Each frame is computed by itself, so frames of a stream equal those of the whole signal bit for bit. WebAssembly does
+ * it in a third of the time of JavaScript: it computes two numbers at a time, and checks no bounds.
  */
 export class FilterBanks {
-  /** Povey's window, which also brings the samples to Kaldi's range. */
-  readonly #window: Float64Array;
-  readonly #fourier: FourierTransform;
-  /** cos and sin of the angles that join the halves of the spectrum. */
-  readonly #turns: Float64Array;
-  readonly #powers: Float64Array;
-  readonly #triangles: Triangles;
-  readonly #bands: Logarithms;
+  readonly #compute: Compute;
+  readonly #banks: number;
+  readonly #signal: Float32Array;
+  readonly #target: Float32Array;
 
   constructor(private readonly settings: FilterBankSettings) {
-    const { frameLength, sampleRate, mels, fMin, fMax } = settings;
+    const { frameLength, hopLength, sampleRate, mels, fMin, fMax } = settings;
     const size = transformSize(frameLength);
-    this.#window = Float64Array.from(
+    const half = size / 2;
+    const window = Float64Array.from(
       { length: frameLength },
       (_, i) => SCALE * (0.5 - 0.5 * Math.cos((2 * Math.PI * i) / (frameLength - 1))) ** 0.85,
     );
-    this.#fourier = new FourierTransform(size / 2);
-    this.#turns = unitCircle(size, size / 2);
-    this.#powers = new Float64Array(size / 2);
-    this.#triangles = triangles(sampleRate, size, mels, fMin, fMax);
-    this.#bands = new Logarithms(mels);
+    const { first, end, weights } = triangles(sampleRate, size, mels, fMin, fMax);
+    // The first part has 1 in place of its middle, so that powers of two are exact.
+    const middles = Float64Array.from({ length: PARTS }, (_, i) => (i === 0 ? 1 : 1 + (i + 0.5) / PARTS));
+    const tables = [
+      window,
+      twiddles(half),
+      factors(unitCircle(size, half)),
+      first,
+      end,
+      weights,
+      middles.map((middle) => 1 / middle),
+      middles.map(Math.log),
+    ];
+    const samples = (BLOCK - 1) * hopLength + frameLength;
+    // The values before and after a pass of the transform, and the powers.
+    const working = [2 * half, 2 * half, half].map((count) => new Float64Array(count));
+    const memory = new ModuleMemory();
+    const places = [...tables, ...working].map((table) => memory.place(table));
+    // struct banks in filter-banks.c
+    this.#banks = memory.place(Int32Array.of(frameLength, hopLength, half, mels, ...places));
+    const [signal, target] = [samples, BLOCK * mels].map((count) => memory.place(new Float32Array(count)));
+    this.#signal = new Float32Array(memory.buffer, signal, samples);
+    this.#target = new Float32Array(memory.buffer, target, BLOCK * mels);
+    this.#compute = memory.compute;
   }
 
   /** Number of frames that lie inside of a signal. */
@@ -73,104 +115,68 @@ export class FilterBanks {
    * @param target gets the band m of frame i at `offset + i * mels + m`
    */
   compute(signal: Float32Array, frames: number, target: Float32Array, offset = 0): void {
-    const { hopLength, mels } = this.settings;
-    for (let frame = 0; frame < frames; frame++) {
-      this.#fill(signal, frame * hopLength);
-      this.#fourier.transform();
-      this.#joinHalves();
-      this.#sumBands();
-      this.#bands.writeTo(target, offset + frame * mels);
-    }
-  }
-
-  /**
-   * Fills the transform with a frame: even samples are the real part, odd samples the imaginary part. Subtracting the
-   * mean and then 0.97 of the sample before leaves 0.03 of the mean to subtract.
-   */
-  #fill(signal: Float32Array, start: number): void {
-    const window = this.#window;
-    const { values } = this.#fourier;
-    const { length } = window;
-    const share = (1 - PRE_EMPHASIS) * meanOf(signal, start, length);
-    let before = signal[start]!;
-    for (let i = 0; i < length; i++) {
-      const sample = signal[start + i]!;
-      values[i] = (sample - PRE_EMPHASIS * before - share) * window[i]!;
-      before = sample;
-    }
-    // The transform has moved its arrays, so what is behind the frame is not zero any more.
-    values.fill(0, length);
-  }
-
-  /** Computes the power of each bin below half the rate, from a transform of half the size: two mirrored bins at a time. */
-  #joinHalves(): void {
-    const { values, size } = this.#fourier;
-    const turns = this.#turns;
-    const powers = this.#powers;
-    powers[0] = (values[0]! + values[1]!) ** 2;
-    if (size === 1) return;
-    powers[size / 2] = values[size]! ** 2 + values[size + 1]! ** 2;
-    for (let bin = 1; bin < size / 2; bin++) {
-      const other = size - bin;
-      const a = values[2 * bin]!;
-      const b = values[2 * bin + 1]!;
-      const c = values[2 * other]!;
-      const d = values[2 * other + 1]!;
-      const evenReal = 0.5 * (a + c);
-      const evenImaginary = 0.5 * (b - d);
-      const oddReal = 0.5 * (b + d);
-      const oddImaginary = 0.5 * (c - a);
-      const cos = turns[2 * bin]!;
-      const sin = turns[2 * bin + 1]!;
-      const turnedReal = oddReal * cos - oddImaginary * sin;
-      const turnedImaginary = oddReal * sin + oddImaginary * cos;
-      const real = evenReal + turnedReal;
-      const imaginary = evenImaginary + turnedImaginary;
-      powers[bin] = real * real + imaginary * imaginary;
-      const otherReal = evenReal - turnedReal;
-      const otherImaginary = evenImaginary - turnedImaginary;
-      powers[other] = otherReal * otherReal + otherImaginary * otherImaginary;
-    }
-  }
-
-  #sumBands(): void {
-    const powers = this.#powers;
-    const bands = this.#bands.values;
-    const { first, end, weights } = this.#triangles;
-    let weight = 0;
-    for (let mel = 0; mel < bands.length; mel++) {
-      // Two sums at a time, because additions to the same one wait for each other.
-      let sum = 0;
-      let other = 0;
-      const last = end[mel]! - 1;
-      let bin = first[mel]!;
-      for (; bin < last; bin += 2) {
-        sum += weights[weight]! * powers[bin]!;
-        other += weights[weight + 1]! * powers[bin + 1]!;
-        weight += 2;
-      }
-      if (bin === last) sum += weights[weight++]! * powers[bin]!;
-      bands[mel] = Math.max(LEAST, sum + other);
+    const { hopLength, frameLength, mels } = this.settings;
+    for (let frame = 0; frame < frames; frame += BLOCK) {
+      const count = Math.min(BLOCK, frames - frame);
+      const start = frame * hopLength;
+      this.#signal.set(signal.subarray(start, start + (count - 1) * hopLength + frameLength));
+      this.#compute(this.#banks, this.#signal.byteOffset, count, this.#target.byteOffset);
+      target.set(this.#target.subarray(0, count * mels), offset + frame * mels);
     }
   }
 }
 
-/** The mean of samples. Four sums at a time are faster than one, whose additions wait for each other. */
-function meanOf(signal: Float32Array, start: number, length: number): number {
-  let a = 0;
-  let b = 0;
-  let c = 0;
-  let d = 0;
-  const end = start + length;
-  let i = start;
-  for (; i + 3 < end; i += 4) {
-    a += signal[i]!;
-    b += signal[i + 1]!;
-    c += signal[i + 2]!;
-    d += signal[i + 3]!;
+/** The memory of an instance of the module, whose tables lie one after the other. */
+class ModuleMemory {
+  readonly compute: Compute;
+  readonly #memory = new Memory({ initial: 1 });
+  #end: number;
+
+  constructor() {
+    compiled ??= new Module(Buffer.from(FILTER_BANKS_MODULE, "base64"));
+    const { exports } = new Instance(compiled, { env: { memory: this.#memory } });
+    this.compute = exports.compute;
+    this.#end = exports.__heap_base.value;
   }
-  for (; i < end; i++) a += signal[i]!;
-  return (a + b + (c + d)) / length;
+
+  /** The memory; another one once a table is placed. */
+  get buffer(): ArrayBuffer {
+    return this.#memory.buffer;
+  }
+
+  /** Copies a table, and returns its address. */
+  place(table: Float64Array | Float32Array | Int32Array): number {
+    const start = Math.ceil(this.#end / 16) * 16;
+    this.#end = start + table.byteLength;
+    const missing = this.#end - this.#memory.buffer.byteLength;
+    if (missing > 0) this.#memory.grow(Math.ceil(missing / 65_536));
+    const bytes = new Uint8Array(table.buffer, table.byteOffset, table.byteLength);
+    new Uint8Array(this.#memory.buffer, start).set(bytes);
+    return start;
+  }
+}
+
+/** The factors of complex products as the module takes them: cos twice, then -sin and sin. */
+function factors(turns: Float64Array): Float64Array {
+  const made = new Float64Array(2 * turns.length);
+  for (let i = 0; i < turns.length; i += 2) {
+    const [cos, sin] = [turns[i]!, turns[i + 1]!];
+    made.set([cos, cos, -sin, sin], 2 * i);
+  }
+  return made;
+}
+
+/** Factors of the results of each pass of 4, in the order of their use. */
+function twiddles(size: number): Float64Array {
+  const turns = unitCircle(size, size);
+  const chosen: number[] = [];
+  for (let length = size, groups = 1; length >= 4; groups *= 4) {
+    length /= 4;
+    for (let p = 0; p < length; p++) {
+      for (const k of [1, 2, 3]) chosen.push(turns[2 * p * k * groups]!, turns[2 * p * k * groups + 1]!);
+    }
+  }
+  return factors(Float64Array.from(chosen));
 }
 
 /** Size of the Fourier transform of a frame: the next power of two. */
