@@ -109,15 +109,7 @@ export class CtcDecoder {
     }
     const [rows, frames, width] = logProbs.shape as unknown as [number, number, number];
     const numbers = logProbs.elements as Float32Array;
-    const units = Int32Array.from(ids.elements as BigInt64Array, Number);
-    const unknown = units.find((unit) => unit < 0 || unit >= this.plan.vocabulary.length);
-    if (unknown !== undefined) {
-      const last = this.plan.vocabulary.length - 1;
-      throw errorFor(
-        "INVALID_INPUT",
-        `input '${IDS}': expected units of the vocabulary, 0 to ${last}, got ${unknown}`,
-      );
-    }
+    const units = this.#unitsOf(ids.elements as BigInt64Array);
     return Array.from({ length: rows }, (_, row) => {
       const count = Number(inputs.get(LENGTHS)!.elements[row]);
       if (count < 0 || count > frames) {
@@ -127,6 +119,22 @@ export class CtcDecoder {
       const [start, end] = [row * frames * width, (row + 1) * frames * width];
       return { logProbs: numbers.subarray(start, end), ids: units.subarray(start, end), count, width };
     });
+  }
+
+  /** Converts ids without a bigint for each. */
+  #unitsOf(ids: BigInt64Array): Int32Array {
+    const words = new Int32Array(ids.buffer, ids.byteOffset, 2 * ids.length);
+    const units = new Int32Array(ids.length);
+    const size = this.plan.vocabulary.length;
+    for (let i = 0; i < units.length; i++) {
+      const unit = words[2 * i]!;
+      if (words[2 * i + 1] !== 0 || unit < 0 || unit >= size) {
+        const expected = `expected units of the vocabulary, 0 to ${size - 1}, got ${ids[i]}`;
+        throw errorFor("INVALID_INPUT", `input '${IDS}': ${expected}`);
+      }
+      units[i] = unit;
+    }
+    return units;
   }
 
   /**
