@@ -37,8 +37,11 @@ describe.each(["worker", "native"] as const)("a batch of the engine '%s'", (engi
         batcher: { preferredBatchSize: [3], maxQueueDelayMicroseconds: 60_000_000 },
       },
     });
-    const ask = (x: number, ...requestedOutputs: string[]) =>
-      handle.infer({ x: [[x]], past: [[10]] }, { requestedOutputs }).then(numbers);
+    const ask = (x: number, ...requestedOutputs: string[]) => {
+      // The steps of ensembles and the protocols ask like this.
+      const options = { priority: 0, requestedOutputs };
+      return handle.infer({ x: [[x]], past: [[10]] }, options).then(numbers);
+    };
     // Each line is a batch.
     const few = await Promise.all([ask(1, "twice"), ask(2, "square"), ask(3, "square", "twice")]);
     expect(few).toEqual([{ twice: [2] }, { square: [4] }, { twice: [6], square: [9] }]);
@@ -56,8 +59,10 @@ describe.each(["worker", "native"] as const)("a batch of the engine '%s'", (engi
   it("keeps the states of sequences that ask for other outputs", async () => {
     const states = [{ input: "past", output: "present", dtype: "FP32", shape: [1] }] as const;
     const handle = triton.bind({ modelName: `sum-${engine}`, inferFunc, config: { sequence: { states } } });
-    const ask = (x: number, name: string, start = false) =>
-      handle.infer({ x: [[x]] }, { requestedOutputs: [name], sequence: { id: 1, start } }).then(numbers);
+    const ask = (x: number, name: string, start = false) => {
+      const options = { requestedOutputs: [name], sequence: { id: 1, start } };
+      return handle.infer({ x: [[x]] }, options).then(numbers);
+    };
     expect(await ask(1, "twice", true)).toEqual({ twice: [2] });
     expect(await ask(2, "square")).toEqual({ square: [4] });
     expect(await ask(3, "total")).toEqual({ total: [6] });
