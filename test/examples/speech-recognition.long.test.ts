@@ -1,11 +1,13 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import { Triton } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
 import { openai } from "@tritonjs/llm/openai";
@@ -60,6 +62,7 @@ let http1: HttpClient;
 let streams: GrpcClient;
 let client: OpenAI;
 let httpUrl: string;
+let grpcUrl: string;
 beforeAll(async () => {
   triton = new Triton({ modelRepository: repositories, gpuFallback: "cpu" });
   await triton.ready();
@@ -69,7 +72,8 @@ beforeAll(async () => {
   client = new OpenAI({ baseURL: `${addresses.openai!.url}/v1`, apiKey: "none", maxRetries: 0 });
   httpUrl = addresses.http!.url;
   http1 = new HttpClient(httpUrl);
-  streams = new GrpcClient(addresses.grpc!.url);
+  grpcUrl = addresses.grpc!.url;
+  streams = new GrpcClient(grpcUrl);
 }, 120_000);
 afterAll(async () => {
   http1?.close();
@@ -293,6 +297,82 @@ describe("streams", () => {
     }
   }, 180_000);
 
+  it("go on after a pause shorter than the longest idle time, and are over after a longer one", async () => {
+    const clock = new VirtualClock();
+    const repository = join(folder, "streaming");
+    await using server = new Triton({ modelRepository: repository, gpuFallback: "cpu", clock });
+    // Deferred calls wait for the clock to settle.
+    const played = async <T>(call: Promise<T>): Promise<T> => {
+      let isOver = false;
+      const over = () => {
+        isOver = true;
+      };
+      call.then(over, over);
+      while (!isOver) await clock.settle();
+      return call;
+    };
+    await played(server.ready());
+    const { samples } = recordings[0]!;
+    const expected = await live(samples, "without a pause");
+    const speakers = ["steady", "pausing", "late"].map((id) => ({ id, pieces: [...piecesOf(samples, id)] }));
+    const [steady, pausing, late] = speakers as [Speaker, Speaker, Speaker];
+    type Speaker = (typeof speakers)[number];
+    const ask = async ({ id, pieces }: Speaker, at: number) => {
+      const { piece, sequence } = pieces[at]!;
+      const call = server.infer("live_transcript", { WAV: [piece] }, { sequence });
+      expect(textOf((await played(call)).TRANSCRIPT), `${id}, piece ${at}`).toBe(expected[at]);
+    };
+    for (const speaker of speakers) for (const at of [0, 1, 2]) await ask(speaker, at);
+    // The three models end sequences that have been idle for 30 seconds.
+    await clock.advance(15_000);
+    await ask(steady, 3);
+    await clock.advance(14_000);
+    await ask(pausing, 3);
+    await ask(steady, 4);
+    await clock.advance(2000);
+    const { piece, sequence } = late.pieces[3]!;
+    const tooLate = server.infer("live_transcript", { WAV: [piece] }, { sequence });
+    expect(await played(outcomeOf(tooLate))).toBe(
+      "INVALID_ARG in ensemble 'live_transcript', inference request for sequence late to model 'stream_features' must " +
+        "specify the START flag on the first request of the sequence",
+    );
+    for (let at = 4; at < expected.length; at++) await ask(pausing, at);
+    for (let at = 5; at < expected.length; at++) await ask(steady, at);
+    // The one that was too late begins again.
+    for (let at = 0; at < expected.length; at++) await ask(late, at);
+  }, 60_000);
+
+  it("that are cut off in the middle disturb nobody, and their id may be used again", async () => {
+    const { samples } = recordings[1]!;
+    const expected = await live(samples, "whole");
+    const cut = new GrpcClient(grpcUrl);
+    const sent = [...piecesOf(samples, "cut")].slice(0, 3);
+    const controller = new AbortController();
+    const requests = async function* () {
+      for (const { piece, sequence } of sent) {
+        const WAV = { datatype: "FP32", shape: [1, piece.length], data: piece } as const;
+        yield { modelName: "live_transcript", inputs: { WAV }, sequence };
+      }
+      // The stream stays open until it is cut.
+      await once(controller.signal, "abort");
+    };
+    const other = live(samples, "beside it");
+    const heard: string[] = [];
+    const stream = cut.streamInfer(requests(), { signal: controller.signal });
+    await outcomeOf(
+      (async () => {
+        for await (const { result } of stream) {
+          heard.push(decoder.decode(result!.elements("TRANSCRIPT", "BYTES")[0]));
+          if (heard.length === sent.length) controller.abort();
+        }
+      })(),
+    );
+    cut.close();
+    expect(heard).toEqual(expected.slice(0, 3));
+    expect(await other).toEqual(expected);
+    expect(await live(samples, "cut")).toEqual(expected);
+  }, 60_000);
+
   it("need a start, and may begin again with another one", async () => {
     const { samples } = recordings[0]!;
     const [first] = piecesOf(samples, "late");
@@ -358,12 +438,16 @@ describe("files of scoring", () => {
   const scoring = join(folder, "models/scoring");
 
   /** The reason why `scoring` with other files is not loaded, or its answer to a request. */
-  async function scoringWith(files: Readonly<Record<string, string>>, hotWords = "None"): Promise<string> {
+  async function scoringWith(
+    files: Readonly<Record<string, string>>,
+    parameters: Readonly<Record<string, string>> = {},
+  ): Promise<string> {
     const read = (name: string) => readFileSync(join(scoring, name), "utf8");
     await using repository = await RepositoryOnDisk.create({
-      "scoring/config.pbtxt": read("config.pbtxt").replace(
-        /(hotwords_path",\n\s+value : \{ string_value: )"None"/,
-        `$1"${hotWords}"`,
+      "scoring/config.pbtxt": Object.entries(parameters).reduce(
+        (text, [name, value]) =>
+          text.replace(new RegExp(`(${name}",?\\n\\s+value ?: \\{ string_value: )"None"`), `$1"${value}"`),
+        read("config.pbtxt"),
       ),
       ...Object.fromEntries(
         ["model.py", "ctc.py", "units.txt"].map((name) => [
@@ -387,7 +471,12 @@ describe("files of scoring", () => {
 
   it("are refused by the line, and a vocabulary of another size by the unit that it lacks", async () => {
     const path = join(folder, "recordings/recordings.json");
-    expect(await scoringWith({}, path)).toContain(`${path}, line 1: expected 'word: bonus', got '['`);
+    expect(await scoringWith({}, { hotwords_path: path })).toContain(
+      `${path}, line 1: expected 'word: bonus', got '['`,
+    );
+    expect(await scoringWith({}, { lm_path: path })).toContain(
+      `${path}: expected a line '\\data\\', got none`,
+    );
     expect(await scoringWith({ "units.txt": "<blank> 0\na b c\n" })).toContain(
       "line 2: expected a unit and a new id, got 'a b c'",
     );

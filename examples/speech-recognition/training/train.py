@@ -1,9 +1,10 @@
 """Trains the networks on a corpus of corpus.py.
 
-    python3 train.py FOLDER [--minutes 15] [--resume]
+    python3 train.py FOLDER [--minutes 25]
 
-Writes FOLDER/networks.pt. The rate of learning falls with the processor time that has passed, so the minutes decide how
-well the networks hear. The README has the minutes that gave the weights of this example.
+Writes FOLDER/networks.pt, whenever it has measured its errors and at the end. The rate of learning falls with the
+processor time that has passed, so the minutes decide how well the networks hear. The README has the minutes that gave
+the weights of this example.
 """
 
 import argparse
@@ -146,9 +147,9 @@ def error_rate(encoder, corpus, features, seed=None):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--minutes", type=float, default=15)
-    parser.add_argument("--resume", action="store_true", help="go on from FOLDER/networks.pt, more calmly")
+    parser.add_argument("--minutes", type=float, default=25)
     options = parser.parse_args()
+    torch.set_num_threads(1)
     torch.manual_seed(38)
     random.seed(38)
     r = np.random.default_rng(38)
@@ -167,13 +168,6 @@ def main():
     # Short sentences come first: they show sooner which sound belongs to which unit.
     short = groups[: len(groups) // 3]
     step, started = 0, time.process_time()
-    if options.resume:
-        state = torch.load(options.folder / "networks.pt")
-        encoder.load_state_dict(state["encoder"])
-        decoder.load_state_dict(state["decoder"])
-        step = 1000
-    first = step
-    peak, noisy = (1e-3, 0.3) if options.resume else (1.6e-3, 0.5)
     babble = lambda q: corpus.signal(int(q.integers(len(corpus.rows))))
     while True:
         chosen = short if step < 500 else groups
@@ -182,18 +176,20 @@ def main():
             done = (time.process_time() - started) / (60 * options.minutes)
             if done >= 1:
                 break
-            rate = peak * min(1, (step - first + 1) / 200) * (0.5 + 0.5 * math.cos(math.pi * done)) + 1e-6
+            rate = 1.6e-3 * min(1, (step + 1) / 200) * (0.5 + 0.5 * math.cos(math.pi * done)) + 1e-6
+            # The last quarter is calmer: less noise, and nothing hidden.
+            calm = done > 0.75
             for one in optimizer.param_groups:
                 one["lr"] = rate
             signals = [corpus.signal(i) for i in group]
             if step > 300:
-                signals = [disturbed(signal, r, babble, noisy) for signal in signals]
+                signals = [disturbed(signal, r, babble, 0.3 if calm else 0.5) for signal in signals]
             texts = [corpus.units(i) for i in group]
             if step > 300:
                 # Silence and noise have no words.
                 signals[0], texts[0] = wordless(r), []
             speech, lengths = features(signals)
-            hides = step > 900 and not options.resume
+            hides = step > 900 and not calm
             encoded, heard, logits, halfway = encoder(speech, lengths, hide if hides else None)
             flat = torch.tensor([u for text in texts for u in text])
             counts = torch.tensor([len(text) for text in texts])

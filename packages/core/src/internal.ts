@@ -28,7 +28,7 @@ export type {
 } from "./frontend/serve-frontends.js";
 export { withInputs } from "./instance/callback-context.js";
 export { heldByInstance, inlineRequests, nextTurn } from "./instance/inline-executor.js";
-export { totalRows } from "./instance/run-callable.js";
+export { requestedBy, totalRows } from "./instance/run-callable.js";
 export { lineLogger } from "./observe/create-log.js";
 export { acceptFaults, LOG_FORMATS, type LogSubject, runningFields } from "./observe/log.js";
 export type { LatencyHistogram } from "./observe/statistics.js";

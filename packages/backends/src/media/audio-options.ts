@@ -1,6 +1,7 @@
 import { optionTypes } from "@tritonjs/protocol";
+import { transformFactors } from "./fourier-transform.js";
 import { assertInteger, assertOneOf, mediaOptionError } from "./media-parameters.js";
-import { type MelScale, transformFactors } from "./mel-spectrogram.js";
+import type { MelScale } from "./mel-spectrogram.js";
 
 /**
  * Form of the output: the samples, overlapping frames of samples, a mel spectrogram, or log mel filter banks as Kaldi

@@ -257,7 +257,7 @@ class WaveformReader {
         );
       }
       const signal = all.subarray(row * width, row * width + count);
-      const bad = signal.findIndex((value) => !Number.isFinite(value));
+      const bad = firstNotFinite(signal);
       if (bad < 0) return signal;
       throw badFile(inputName, place, `expected finite samples, got ${signal[bad]} at ${bad}`);
     });
@@ -319,6 +319,12 @@ class WaveformReader {
     if (this.#filters.size > MAX_FILTERS) this.#filters.delete(this.#filters.keys().next().value!);
     return found;
   }
+}
+
+/** Place of the first NaN or infinite value; -1 if there is none. */
+function firstNotFinite(values: Float32Array): number {
+  for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) return i;
+  return -1;
 }
 
 function padded(samples: Float32Array, length: number): Float32Array {

@@ -1,4 +1,5 @@
-import { FourierTransform } from "./mel-spectrogram.js";
+import { FILTER_BANKS_MODULE } from "./filter-banks-module.js";
+import { unitCircle } from "./fourier-transform.js";
 
 interface FilterBankSettings {
   readonly sampleRate: number;
@@ -13,52 +14,92 @@ interface FilterBankSettings {
 /** Kaldi works on the range of 16-bit integers. */
 const SCALE = 2 ** 15;
 
-const PRE_EMPHASIS = 0.97;
-
 /** Least energy before the logarithm: the step of FP32 above 1. */
 const LEAST = 2 ** -23;
 
 /** The filter banks of a frame of silence. */
 export const SILENT_BAND = Math.fround(Math.log(LEAST));
 
-/** One triangle: its weights of the bins from `first` on. */
-interface Triangle {
-  readonly first: number;
+/** Triangles over the bins, one after the other: the bins that each has weights of, and all weights. */
+interface Triangles {
+  readonly first: Int32Array;
+  readonly end: Int32Array;
   readonly weights: Float64Array;
 }
+
+/** Frames that are computed by one call. */
+const BLOCK = 128;
+
+/** Parts of the numbers from 1 to 2, each with a logarithm in a table. */
+const PARTS = 128;
+
+/** What is used of WebAssembly here. TypeScript has its types among those of browsers. */
+interface WebAssemblyApi {
+  readonly Memory: new (size: {
+    readonly initial: number;
+  }) => { readonly buffer: ArrayBuffer; grow(pages: number): number };
+  readonly Module: new (bytes: Uint8Array) => object;
+  readonly Instance: new (
+    module: object,
+    imports: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
+  ) => {
+    readonly exports: { readonly compute: Compute; readonly __heap_base: { readonly value: number } };
+  };
+}
+
+type Compute = (banks: number, signal: number, frames: number, target: number) => void;
+
+const { Memory, Module, Instance } = (globalThis as unknown as { readonly WebAssembly: WebAssemblyApi })
+  .WebAssembly;
+
+let compiled: object | undefined;
 
 /**
  * Log mel filter banks as Kaldi computes them without dither: frames that lie inside of the signal (`snip_edges`),
  * without their mean, with pre-emphasis of 0.97 and Povey's window; the power spectrum in triangles on the mel scale;
  * the natural logarithm.
  *
- * Each frame is computed by itself, so frames of a stream equal those of the whole signal bit for bit.
+ * Each frame is computed by itself, so frames of a stream equal those of the whole signal bit for bit. WebAssembly does
+ * it in a third of the time of JavaScript: it computes two numbers at a time, and checks no bounds.
  */
 export class FilterBanks {
-  readonly #window: Float64Array;
-  readonly #frame: Float64Array;
-  readonly #fourier: FourierTransform;
-  /** cos and sin of the angles that join the halves of the spectrum. */
-  readonly #turns: readonly [Float64Array, Float64Array];
-  readonly #powers: Float64Array;
-  readonly #triangles: readonly Triangle[];
+  readonly #compute: Compute;
+  readonly #banks: number;
+  readonly #signal: Float32Array;
+  readonly #target: Float32Array;
 
   constructor(private readonly settings: FilterBankSettings) {
-    const { frameLength, sampleRate, mels, fMin, fMax } = settings;
+    const { frameLength, hopLength, sampleRate, mels, fMin, fMax } = settings;
     const size = transformSize(frameLength);
-    this.#window = Float64Array.from(
+    const half = size / 2;
+    const window = Float64Array.from(
       { length: frameLength },
-      (_, i) => (0.5 - 0.5 * Math.cos((2 * Math.PI * i) / (frameLength - 1))) ** 0.85,
+      (_, i) => SCALE * (0.5 - 0.5 * Math.cos((2 * Math.PI * i) / (frameLength - 1))) ** 0.85,
     );
-    this.#frame = new Float64Array(frameLength);
-    this.#fourier = new FourierTransform(size / 2);
-    const angle = (i: number) => (-2 * Math.PI * i) / size;
-    this.#turns = [
-      Float64Array.from({ length: size / 2 }, (_, i) => Math.cos(angle(i))),
-      Float64Array.from({ length: size / 2 }, (_, i) => Math.sin(angle(i))),
+    const { first, end, weights } = triangles(sampleRate, size, mels, fMin, fMax);
+    // The first part has 1 in place of its middle, so that powers of two are exact.
+    const middles = Float64Array.from({ length: PARTS }, (_, i) => (i === 0 ? 1 : 1 + (i + 0.5) / PARTS));
+    const tables = [
+      window,
+      twiddles(half),
+      factors(unitCircle(size, half)),
+      first,
+      end,
+      weights,
+      middles.map((middle) => 1 / middle),
+      middles.map(Math.log),
     ];
-    this.#powers = new Float64Array(size / 2);
-    this.#triangles = triangles(sampleRate, size, mels, fMin, fMax);
+    const samples = (BLOCK - 1) * hopLength + frameLength;
+    // The values before and after a pass of the transform, and the powers.
+    const working = [2 * half, 2 * half, half].map((count) => new Float64Array(count));
+    const memory = new ModuleMemory();
+    const places = [...tables, ...working].map((table) => memory.place(table));
+    // struct banks in filter-banks.c
+    this.#banks = memory.place(Int32Array.of(frameLength, hopLength, half, mels, ...places));
+    const [signal, target] = [samples, BLOCK * mels].map((count) => memory.place(new Float32Array(count)));
+    this.#signal = new Float32Array(memory.buffer, signal, samples);
+    this.#target = new Float32Array(memory.buffer, target, BLOCK * mels);
+    this.#compute = memory.compute;
   }
 
   /** Number of frames that lie inside of a signal. */
@@ -74,64 +115,68 @@ export class FilterBanks {
    * @param target gets the band m of frame i at `offset + i * mels + m`
    */
   compute(signal: Float32Array, frames: number, target: Float32Array, offset = 0): void {
-    const { hopLength, mels } = this.settings;
-    const [powers, bands] = [this.#powers, this.#triangles];
-    for (let frame = 0; frame < frames; frame++) {
-      this.#fill(signal, frame * hopLength);
-      this.#transform();
-      const at = offset + frame * mels;
-      for (let mel = 0; mel < mels; mel++) {
-        const { first, weights } = bands[mel]!;
-        let sum = 0;
-        for (let j = 0; j < weights.length; j++) sum += weights[j]! * powers[first + j]!;
-        target[at + mel] = sum > LEAST ? Math.log(sum) : SILENT_BAND;
-      }
+    const { hopLength, frameLength, mels } = this.settings;
+    for (let frame = 0; frame < frames; frame += BLOCK) {
+      const count = Math.min(BLOCK, frames - frame);
+      const start = frame * hopLength;
+      this.#signal.set(signal.subarray(start, start + (count - 1) * hopLength + frameLength));
+      this.#compute(this.#banks, this.#signal.byteOffset, count, this.#target.byteOffset);
+      target.set(this.#target.subarray(0, count * mels), offset + frame * mels);
     }
+  }
+}
+
+/** The memory of an instance of the module, whose tables lie one after the other. */
+class ModuleMemory {
+  readonly compute: Compute;
+  readonly #memory = new Memory({ initial: 1 });
+  #end: number;
+
+  constructor() {
+    compiled ??= new Module(Buffer.from(FILTER_BANKS_MODULE, "base64"));
+    const { exports } = new Instance(compiled, { env: { memory: this.#memory } });
+    this.compute = exports.compute;
+    this.#end = exports.__heap_base.value;
   }
 
-  /** Fills the transform with a frame: even samples are the real part, odd samples the imaginary part. */
-  #fill(signal: Float32Array, start: number): void {
-    const [frame, window, { real, imaginary }] = [this.#frame, this.#window, this.#fourier];
-    const { length } = frame;
-    let sum = 0;
-    for (let i = 0; i < length; i++) {
-      const sample = SCALE * signal[start + i]!;
-      frame[i] = sample;
-      sum += sample;
-    }
-    const mean = sum / length;
-    let before = frame[0]! - mean;
-    for (let i = 0; i < length; i++) {
-      const sample = frame[i]! - mean;
-      const value = (sample - PRE_EMPHASIS * before) * window[i]!;
-      if ((i & 1) === 0) real[i >> 1] = value;
-      else imaginary[i >> 1] = value;
-      before = sample;
-    }
-    // The transform has moved its arrays, so what is behind the frame is not zero any more.
-    real.fill(0, (length + 1) >> 1);
-    imaginary.fill(0, length >> 1);
+  /** The memory; another one once a table is placed. */
+  get buffer(): ArrayBuffer {
+    return this.#memory.buffer;
   }
 
-  /** Computes the power of each bin below half the rate, from a transform of half the size. */
-  #transform(): void {
-    const fourier = this.#fourier;
-    fourier.transform();
-    const { real, imaginary, size } = fourier;
-    const [cos, sin] = this.#turns;
-    const powers = this.#powers;
-    for (let bin = 0; bin < size; bin++) {
-      const other = bin === 0 ? 0 : size - bin;
-      const evenReal = (real[bin]! + real[other]!) / 2;
-      const evenImaginary = (imaginary[bin]! - imaginary[other]!) / 2;
-      const oddReal = (imaginary[bin]! + imaginary[other]!) / 2;
-      const oddImaginary = (real[other]! - real[bin]!) / 2;
-      const [c, s] = [cos[bin]!, sin[bin]!];
-      const a = evenReal + oddReal * c - oddImaginary * s;
-      const b = evenImaginary + oddReal * s + oddImaginary * c;
-      powers[bin] = a * a + b * b;
+  /** Copies a table, and returns its address. */
+  place(table: Float64Array | Float32Array | Int32Array): number {
+    const start = Math.ceil(this.#end / 16) * 16;
+    this.#end = start + table.byteLength;
+    const missing = this.#end - this.#memory.buffer.byteLength;
+    if (missing > 0) this.#memory.grow(Math.ceil(missing / 65_536));
+    const bytes = new Uint8Array(table.buffer, table.byteOffset, table.byteLength);
+    new Uint8Array(this.#memory.buffer, start).set(bytes);
+    return start;
+  }
+}
+
+/** The factors of complex products as the module takes them: cos twice, then -sin and sin. */
+function factors(turns: Float64Array): Float64Array {
+  const made = new Float64Array(2 * turns.length);
+  for (let i = 0; i < turns.length; i += 2) {
+    const [cos, sin] = [turns[i]!, turns[i + 1]!];
+    made.set([cos, cos, -sin, sin], 2 * i);
+  }
+  return made;
+}
+
+/** Factors of the results of each pass of 4, in the order of their use. */
+function twiddles(size: number): Float64Array {
+  const turns = unitCircle(size, size);
+  const chosen: number[] = [];
+  for (let length = size, groups = 1; length >= 4; groups *= 4) {
+    length /= 4;
+    for (let p = 0; p < length; p++) {
+      for (const k of [1, 2, 3]) chosen.push(turns[2 * p * k * groups]!, turns[2 * p * k * groups + 1]!);
     }
   }
+  return factors(Float64Array.from(chosen));
 }
 
 /** Size of the Fourier transform of a frame: the next power of two. */
@@ -143,13 +188,7 @@ function transformSize(frameLength: number): number {
  * Triangles whose corners are evenly spaced in mel, and whose sides are straight in mel. Each step rounds to FP32, as
  * in torchaudio: in narrow triangles the rounding shows.
  */
-function triangles(
-  rate: number,
-  size: number,
-  mels: number,
-  fMin: number,
-  fMax: number,
-): readonly Triangle[] {
+function triangles(rate: number, size: number, mels: number, fMin: number, fMax: number): Triangles {
   const f = Math.fround;
   const mel = (hertz: number) => 1127 * Math.log(1 + hertz / 700);
   const low = f(mel(fMin));
@@ -159,20 +198,23 @@ function triangles(
     const hertz = f(f(rate / size) * bin);
     return f(f(1127) * f(Math.log(f(1 + f(hertz / f(700))))));
   });
-  return Array.from({ length: mels }, (_, i) => {
+  const all = Array.from({ length: mels }, (_, i) => {
     const [left, centre, right] = [corner(i), corner(i + 1), corner(i + 2)];
-    const all = Float64Array.from(bins, (at) => {
+    return Float64Array.from(bins, (at) => {
       const rise = f(f(at - left) / f(centre - left));
       const fall = f(f(right - at) / f(right - centre));
       return Math.max(0, Math.min(rise, fall));
     });
-    const first = all.findIndex((weight) => weight > 0);
-    const last = all.findLastIndex((weight) => weight > 0);
-    return {
-      first: Math.max(0, first),
-      weights: first < 0 ? new Float64Array() : all.slice(first, last + 1),
-    };
   });
+  const first = Int32Array.from(all, (band) =>
+    Math.max(
+      0,
+      band.findIndex((weight) => weight > 0),
+    ),
+  );
+  const end = Int32Array.from(all, (band) => 1 + band.findLastIndex((weight) => weight > 0));
+  const weights = Float64Array.from(all.flatMap((band, i) => [...band.subarray(first[i], end[i])]));
+  return { first, end, weights };
 }
 
 /** How a stream divides its frames into tensors. */

@@ -186,11 +186,11 @@ export async function open(data: unknown, { warn }: Pick<WorkerHost, "warn">): P
   return {
     description: sessionTensors(session),
     load: ({ modelConfig }) => {
-      const outputNames = outputNamesOf(modelConfig);
+      const outputsFor = neededOutputs(modelConfig);
       const scalars = scalarInputs(data as SessionData, modelConfig);
       const shaped = scalarOutputs(modelConfig);
-      const run = async (inputs: Tensors): Promise<Tensors> =>
-        shaped(fromResults(await session.run(toFeeds(inputs, scalars), outputNames)));
+      const run = async (inputs: Tensors, requested: readonly string[]): Promise<Tensors> =>
+        shaped(fromResults(await session.run(toFeeds(inputs, scalars), outputsFor(requested))));
       return {
         ownsOutputs: true,
         details: { executionProvider: provider },
@@ -210,18 +210,18 @@ export async function describe(data: unknown): Promise<ModelDescription> {
 }
 
 async function execute(
-  run: (inputs: Tensors) => Promise<Tensors>,
-  { inputs, indivisible, rows }: WorkerBatch,
+  run: (inputs: Tensors, requested: readonly string[]) => Promise<Tensors>,
+  { inputs, indivisible, rows, requestedOutputs }: WorkerBatch,
 ): Promise<WorkerResult> {
   try {
-    return { merged: await run(inputs) };
+    return { merged: await run(inputs, requestedOutputs) };
   } catch (error) {
     if (!TritonError.is(error) || rows.length === 1 || indivisible) throw error;
   }
   // One request holds text that ONNX Runtime cannot take. The other requests must not fail with it.
   const separate: (Tensors | TritonError)[] = [];
   for (const part of splitOutputs(inputs, rows)) {
-    separate.push(await run(part).catch((error) => TritonError.from(error)));
+    separate.push(await run(part, requestedOutputs).catch((error) => TritonError.from(error)));
   }
   return { separate };
 }
@@ -351,4 +351,12 @@ export function outputNamesOf({
 }: Pick<ModelConfig, "output" | "sequenceBatching">): readonly string[] {
   // The file may have more outputs than the model was bound with.
   return [...new Set([...output.map(({ name }) => name), ...sequenceTensors(sequenceBatching).outputs])];
+}
+
+/** Chooses the outputs of a batch: those that its requests ask for, none for all, and the states of sequences. */
+function neededOutputs(config: ModelConfig): (requested: readonly string[]) => readonly string[] {
+  const all = outputNamesOf(config);
+  const states = new Set(sequenceTensors(config.sequenceBatching).outputs);
+  return (requested) =>
+    requested.length === 0 ? all : all.filter((name) => requested.includes(name) || states.has(name));
 }

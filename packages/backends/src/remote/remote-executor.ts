@@ -9,7 +9,7 @@ import {
   joinInputs,
   OutputsWithParameters,
 } from "@tritonjs/core/backend";
-import { scalarOptions } from "@tritonjs/core/internal";
+import { requestedBy, scalarOptions } from "@tritonjs/core/internal";
 import {
   errorFor,
   isReservedParameter,
@@ -231,13 +231,6 @@ export class RemoteExecutor implements Executor {
     const own = ownParameters(parameters);
     return own === undefined ? outputs : new OutputsWithParameters(outputs, own);
   }
-}
-
-/** Outputs that any of the requests wants; empty if one wants all. */
-function requestedBy(requests: readonly ExecutableRequest[]): readonly string[] {
-  if (requests.length === 1) return requests[0]!.requestedOutputs;
-  if (requests.some(({ requestedOutputs }) => requestedOutputs.length === 0)) return [];
-  return [...new Set(requests.flatMap(({ requestedOutputs }) => requestedOutputs))];
 }
 
 /** Parameters except the protocol's own; undefined if there are none. */

@@ -3,7 +3,7 @@ import type { ModelCaller, Tensors } from "@tritonjs/core/internal";
 import { splitOutputs } from "@tritonjs/core/internal/worker";
 import { errorFor, ndArrayOf, Tensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
 import { PAST, PRESENT } from "../media/media-parameters.js";
-import { greedySearch, type Hypothesis, PrefixBeamSearch } from "./prefix-beam-search.js";
+import { greedySearch, type Hypothesis, type NgramSettings, PrefixBeamSearch } from "./prefix-beam-search.js";
 
 /** Names of the tensors, as in WeNet's model repository. */
 export const ENCODED = "encoder_out";
@@ -22,6 +22,7 @@ export interface CtcPlan {
   readonly beam: number;
   readonly cutoffProb: number;
   readonly hotWords: ReadonlyMap<string, number>;
+  readonly ngram: NgramSettings | undefined;
   readonly rescorer: string | undefined;
   readonly words: boolean;
   readonly frameSeconds: number;
@@ -67,9 +68,13 @@ export class CtcDecoder {
   /**
    * Texts of a request, those of a row best first; and the states of the searches, if it is part of a stream.
    *
+   * @param isLast true unless more frames follow in a stream
    * @throws TritonError INVALID_ARG for lengths beyond the frames, and for units that the vocabulary lacks
    */
-  search(inputs: Tensors): {
+  search(
+    inputs: Tensors,
+    isLast: boolean,
+  ): {
     readonly texts: readonly (readonly Hypothesis[])[];
     readonly states: readonly Uint8Array[];
   } {
@@ -87,7 +92,7 @@ export class CtcDecoder {
       const search = new PrefixBeamSearch(this.plan, past?.[row]);
       search.advance(logProbs, ids, count, width);
       if (stream) states.push(search.save());
-      return search.results();
+      return search.results(isLast);
     });
     return { texts, states };
   }
@@ -104,15 +109,7 @@ export class CtcDecoder {
     }
     const [rows, frames, width] = logProbs.shape as unknown as [number, number, number];
     const numbers = logProbs.elements as Float32Array;
-    const units = Int32Array.from(ids.elements as BigInt64Array, Number);
-    const unknown = units.find((unit) => unit < 0 || unit >= this.plan.vocabulary.length);
-    if (unknown !== undefined) {
-      const last = this.plan.vocabulary.length - 1;
-      throw errorFor(
-        "INVALID_INPUT",
-        `input '${IDS}': expected units of the vocabulary, 0 to ${last}, got ${unknown}`,
-      );
-    }
+    const units = this.#unitsOf(ids.elements as BigInt64Array);
     return Array.from({ length: rows }, (_, row) => {
       const count = Number(inputs.get(LENGTHS)!.elements[row]);
       if (count < 0 || count > frames) {
@@ -122,6 +119,22 @@ export class CtcDecoder {
       const [start, end] = [row * frames * width, (row + 1) * frames * width];
       return { logProbs: numbers.subarray(start, end), ids: units.subarray(start, end), count, width };
     });
+  }
+
+  /** Converts ids without a bigint for each. */
+  #unitsOf(ids: BigInt64Array): Int32Array {
+    const words = new Int32Array(ids.buffer, ids.byteOffset, 2 * ids.length);
+    const units = new Int32Array(ids.length);
+    const size = this.plan.vocabulary.length;
+    for (let i = 0; i < units.length; i++) {
+      const unit = words[2 * i]!;
+      if (words[2 * i + 1] !== 0 || unit < 0 || unit >= size) {
+        const expected = `expected units of the vocabulary, 0 to ${size - 1}, got ${ids[i]}`;
+        throw errorFor("INVALID_INPUT", `input '${IDS}': ${expected}`);
+      }
+      units[i] = unit;
+    }
+    return units;
   }
 
   /**
@@ -225,9 +238,10 @@ export async function load(data: unknown): Promise<WorkerModel> {
     callsModels: plan.rescorer !== undefined,
     execute: async ({ inputs, rows, requests, models }: WorkerBatch) => {
       const parts = splitOutputs(inputs, rows);
+      const isLast = (i: number) => !plan.stream || requests[i]?.sequenceEnd === true;
       const found = parts.map((own, i) => {
         try {
-          return requests[i]?.signal.aborted ? undefined : decoder.search(own);
+          return requests[i]?.signal.aborted ? undefined : decoder.search(own, isLast(i));
         } catch (error) {
           return TritonError.from(error);
         }

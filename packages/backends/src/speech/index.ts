@@ -11,6 +11,7 @@ import {
   ParameterReader,
 } from "../media/media-parameters.js";
 import { type CtcPlan, ctcTensors } from "./ctc-decoder.js";
+import { readArpa } from "./ngram-model.js";
 import { readHotWords, readVocabulary } from "./read-units.js";
 
 /*
@@ -36,6 +37,17 @@ export interface CtcDecoderOptions {
    * probability; or a file with lines of `word: bonus`.
    */
   readonly hotWords?: string | URL | Readonly<Record<string, number>>;
+  /**
+   * Language model: an ARPA file with n-grams of words, of whatever length. Each word adds its logarithm of probability
+   * to the score of a text, times `ngramWeight`. Not with the method `greedy`.
+   *
+   * @default none
+   */
+  readonly ngram?: string | URL;
+  /** Weight of the language model. @default 0.5 */
+  readonly ngramWeight?: number;
+  /** What each word adds to the score of a text with a language model, which makes long texts unlikely. @default 1 */
+  readonly wordBonus?: number;
   /**
    * Model that scores the texts again, with the tensors of WeNet's `decoder`. The step then has the input `encoder_out`.
    *
@@ -63,6 +75,9 @@ const OPTION_TYPES = optionTypes<CtcDecoderOptions>({
   beam: "number",
   cutoffProb: "number",
   hotWords: "any",
+  ngram: "any",
+  ngramWeight: "number",
+  wordBonus: "number",
   rescorer: "string",
   words: "boolean",
   frameSeconds: "number",
@@ -90,7 +105,15 @@ export function ctcDecoder(options: CtcDecoderOptions): Backend {
   return ctcBackend(planDecoder(options));
 }
 
-function planDecoder({ vocabulary, hotWords = {}, rescorer, ...options }: CtcDecoderOptions): CtcPlan {
+function planDecoder({
+  vocabulary,
+  hotWords = {},
+  ngram,
+  ngramWeight,
+  wordBonus,
+  rescorer,
+  ...options
+}: CtcDecoderOptions): CtcPlan {
   const plan: CtcPlan = {
     method: "prefix_beam",
     beam: 10,
@@ -103,6 +126,7 @@ function planDecoder({ vocabulary, hotWords = {}, rescorer, ...options }: CtcDec
     rescorer,
     vocabulary: isPath(vocabulary) ? readVocabulary(pathOf(vocabulary)) : vocabulary,
     hotWords: isPath(hotWords) ? readHotWords(pathOf(hotWords)) : new Map(Object.entries(hotWords)),
+    ngram: planNgram(ngram, ngramWeight, wordBonus),
   };
   assertOneOf("method", plan.method, ["prefix_beam", "greedy"]);
   assertInteger("beam", plan.beam, 1, 1000);
@@ -117,10 +141,28 @@ function planDecoder({ vocabulary, hotWords = {}, rescorer, ...options }: CtcDec
   if (rescorer !== undefined && !plan.vocabulary.includes("<sos/eos>")) {
     throw errorFor("INVALID_OPTION", "rescorer: expected a vocabulary with the unit <sos/eos>, got none");
   }
+  if (plan.method === "greedy" && plan.ngram !== undefined) {
+    throw mediaOptionError("ngram", "none with the method 'greedy'", String(ngram));
+  }
   if (plan.stream && (rescorer !== undefined || plan.method === "greedy")) {
     throw mediaOptionError("stream", "only with the method 'prefix_beam' and without a rescorer", true);
   }
   return plan;
+}
+
+function planNgram(
+  file: CtcDecoderOptions["ngram"],
+  weight: number | undefined,
+  wordBonus: number | undefined,
+): CtcPlan["ngram"] {
+  for (const [name, value] of Object.entries({ ngramWeight: weight, wordBonus })) {
+    if (value === undefined) continue;
+    if (file === undefined) throw mediaOptionError(name, "none without the option 'ngram'", value);
+    if (!Number.isFinite(value)) throw mediaOptionError(name, "a number", value);
+  }
+  if (file === undefined) return undefined;
+  if (!isPath(file)) throw mediaOptionError("ngram", "a file", file);
+  return { table: readArpa(pathOf(file)), weight: weight ?? 0.5, wordBonus: wordBonus ?? 1 };
 }
 
 const isPath = (value: unknown): value is string | URL => typeof value === "string" || value instanceof URL;
@@ -149,8 +191,8 @@ function ctcBackend(plan: CtcPlan): Backend {
 
 /**
  * The backend `ctc_decoder` for models of a repository. Its options are parameters with the same names in snake case;
- * files are named relative to the directory of the version or of the model. `hotwords_path`, as in WeNet's
- * configurations, also names the file of hot words.
+ * files are named relative to the directory of the version or of the model. `hotwords_path` and `lm_path`, as in WeNet's
+ * configurations, also name the files of hot words and of the language model.
  *
  * @throws TritonError INVALID_ARG for unknown parameters and invalid values
  */
@@ -171,6 +213,9 @@ const ctcRepositoryBackend: BackendFactory = ({ config, directory, versionDirect
     beam: read.number("beam"),
     cutoffProb: read.number("cutoffProb"),
     hotWords: file("hotWords") ?? file("hotwordsPath"),
+    ngram: file("ngram") ?? file("lmPath"),
+    ngramWeight: read.number("ngramWeight"),
+    wordBonus: read.number("wordBonus"),
     rescorer: read.text("rescorer"),
     words: read.flag("words") ?? (config.output.some(({ name }) => name === "WORDS") || undefined),
     frameSeconds: read.number("frameSeconds"),

@@ -1,7 +1,12 @@
+import { NgramModel, type NgramTable } from "./ngram-model.js";
+
 /** The blank of CTC. */
 const BLANK = 0;
 
 const IMPOSSIBLE = Number.NEGATIVE_INFINITY;
+
+/** Begins units that begin words. */
+const WORD_START = "▁";
 
 /** Frames between two removals of prefixes that nothing follows any more. */
 const SWEEP = 64;
@@ -23,14 +28,17 @@ interface Prefix {
   touched: number;
   /** Frame after which the text was last followed. */
   followed: number;
-  /** Sum of the bonuses of the hot words in the text. */
+  /** Sum of the bonuses of the hot words in the text, and of what its complete words add. */
   readonly bonus: number;
   /** End of the text, as long as the longest hot word. */
   readonly tail: string;
+  /** For a language model: the complete words, as many as it needs, and the one after them so far. */
+  readonly words: readonly string[];
+  readonly word: string;
   rank: number;
 }
 
-/** A text with its score: the logarithm of its probability, and its bonuses. */
+/** A text with its score: the logarithm of its probability, its bonuses, and the score of its words. */
 export interface Hypothesis {
   readonly score: number;
   readonly units: readonly number[];
@@ -46,6 +54,14 @@ export interface SearchSettings {
   readonly cutoffProb: number;
   /** Words, and what each occurrence adds to the score of a text. */
   readonly hotWords: ReadonlyMap<string, number>;
+  /** A language model: each word of a text adds its weighted logarithm of probability, and a bonus. */
+  readonly ngram?: NgramSettings | undefined;
+}
+
+export interface NgramSettings {
+  readonly table: NgramTable;
+  readonly weight: number;
+  readonly wordBonus: number;
 }
 
 /** Logarithm of the sum of two probabilities given by their logarithms. */
@@ -62,11 +78,17 @@ function add(a: number, b: number): number {
  * "" ──────> ""  ──> "a" ──> "ab"      each text has two probabilities: that its last frame
  *    └─────> "a" ──> "a" ──> "a"       is a blank, and that it is the last unit
  * ```
+ *
+ * A language model scores a word when the next word begins, and the last word at the end of the signal. In a vocabulary
+ * without units that begin with `▁`, each unit is a word.
  */
 export class PrefixBeamSearch {
   readonly #settings: SearchSettings;
   readonly #hotWords: readonly (readonly [string, number])[];
   readonly #longest: number;
+  readonly #ngram: NgramModel | undefined;
+  /** True if each unit is a word. */
+  readonly #hasWholeWords: boolean;
   #prefixes: Prefix[];
   #root: Prefix;
   #frame = 0;
@@ -76,6 +98,8 @@ export class PrefixBeamSearch {
     this.#settings = settings;
     this.#hotWords = [...settings.hotWords].map(([word, bonus]) => [`▁${word.replaceAll(" ", "▁")}`, bonus]);
     this.#longest = Math.max(0, ...this.#hotWords.map(([word]) => word.length));
+    this.#ngram = settings.ngram && new NgramModel(settings.ngram.table);
+    this.#hasWholeWords = !settings.vocabulary.some((unit) => unit.startsWith(WORD_START));
     this.#root = this.#prefix(undefined, BLANK, -1);
     this.#root.blank = 0;
     this.#prefixes = [this.#root];
@@ -96,17 +120,18 @@ export class PrefixBeamSearch {
     }
   }
 
-  /** The likeliest texts, best first. */
-  results(): readonly Hypothesis[] {
-    return this.#prefixes.map((prefix) => {
-      const [units, frames]: [number[], number[]] = [[], []];
-      for (let at = prefix; at.parent !== undefined; at = at.parent) {
-        units.push(at.unit);
-        frames.push(at.frame);
-      }
-      const score = add(prefix.blank, prefix.other) + prefix.bonus;
-      return { score, units: units.reverse(), frames: frames.reverse() };
+  /**
+   * The likeliest texts, best first.
+   *
+   * @param isComplete false if the last word may go on in the next frames
+   */
+  results(isComplete = true): readonly Hypothesis[] {
+    const found = this.#prefixes.map((prefix) => {
+      const last = isComplete ? this.#scoreOf(prefix.words, prefix.word) : 0;
+      return { score: add(prefix.blank, prefix.other) + prefix.bonus + last, ...pathOf(prefix) };
     });
+    // The last words may change the order.
+    return this.#ngram === undefined ? found : found.sort((a, b) => b.score - a.score);
   }
 
   #step(logProbs: Float32Array, ids: Int32Array, start: number, width: number): void {
@@ -168,9 +193,19 @@ export class PrefixBeamSearch {
 
   #prefix(parent: Prefix | undefined, unit: number, frame: number): Prefix {
     let [bonus, tail] = [parent?.bonus ?? 0, ""];
+    let [words, word] = [parent?.words ?? this.#ngram?.start ?? NO_WORDS, parent?.word ?? ""];
     if (this.#longest > 0 && parent !== undefined) {
       tail = (parent.tail + this.#settings.vocabulary[unit]).slice(-this.#longest);
       for (const [word, more] of this.#hotWords) if (tail.endsWith(word)) bonus += more;
+    }
+    if (this.#ngram !== undefined && parent !== undefined) {
+      const piece = this.#settings.vocabulary[unit]!;
+      const begins = this.#hasWholeWords || piece.startsWith(WORD_START);
+      if (begins && word !== "") {
+        bonus += this.#scoreOf(words, word);
+        words = this.#ngram.after(words, word);
+      }
+      word = begins ? piece.replace(WORD_START, "") : word + piece;
     }
     const probabilities = {
       blank: IMPOSSIBLE,
@@ -188,8 +223,17 @@ export class PrefixBeamSearch {
       followed: -1,
       bonus,
       tail,
+      words,
+      word,
       rank: 0,
     };
+  }
+
+  /** What a complete word adds to the score of a text. */
+  #scoreOf(before: readonly string[], word: string): number {
+    const { ngram } = this.#settings;
+    if (ngram === undefined || word === "") return 0;
+    return ngram.weight * this.#ngram!.score(before, word) + ngram.wordBonus;
   }
 
   /** Removes prefixes that are not part of a text that is followed. */
@@ -212,11 +256,10 @@ export class PrefixBeamSearch {
    * ```
    */
   save(): Uint8Array {
-    const texts = this.results();
-    const numbers = [this.#frame, texts.length];
-    for (const [i, { units, frames }] of texts.entries()) {
-      const { blank, other } = this.#prefixes[i]!;
-      numbers.push(units.length, blank, other);
+    const numbers = [this.#frame, this.#prefixes.length];
+    for (const prefix of this.#prefixes) {
+      const { units, frames } = pathOf(prefix);
+      numbers.push(units.length, prefix.blank, prefix.other);
       for (const [j, unit] of units.entries()) numbers.push(unit, frames[j]!);
     }
     return new Uint8Array(Float64Array.from(numbers).buffer);
@@ -240,6 +283,18 @@ export class PrefixBeamSearch {
     });
     this.#frame = frame;
   }
+}
+
+const NO_WORDS: readonly string[] = [];
+
+/** Units of a text, and the frames in which they were first heard. */
+function pathOf(prefix: Prefix): Pick<Hypothesis, "units" | "frames"> {
+  const [units, frames]: [number[], number[]] = [[], []];
+  for (let at = prefix; at.parent !== undefined; at = at.parent) {
+    units.push(at.unit);
+    frames.push(at.frame);
+  }
+  return { units: units.reverse(), frames: frames.reverse() };
 }
 
 /** The likeliest unit of each frame, without repetitions and blanks. */

@@ -47,7 +47,8 @@ export function readHotWords(path: string): ReadonlyMap<string, number> {
   return words;
 }
 
-function linesOf(path: string): readonly string[] {
+/** @throws TritonError INVALID_ARG if the file cannot be read */
+export function linesOf(path: string): readonly string[] {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
@@ -57,6 +58,6 @@ function linesOf(path: string): readonly string[] {
   return text.split(/\r?\n/);
 }
 
-function badLine(path: string, index: number, expected: string, got: string) {
+export function badLine(path: string, index: number, expected: string, got: string) {
   return errorFor("INVALID_CONFIG", `${path}, line ${index + 1}: expected ${expected}, got '${got.trim()}'`);
 }

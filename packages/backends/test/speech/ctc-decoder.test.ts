@@ -69,6 +69,23 @@ describe("ctcDecoder", () => {
     expect(textOf((await other.infer(goodDays)).OUTPUT0)).toBe("good days");
   });
 
+  it("prefers the texts of a language model, in streams only once a word is complete", async () => {
+    const ngram = file("\\data\\\nngram 1=3\n\n\\1-grams:\n-1 good\n-3 day\n-0.5 days\n\n\\end\\\n");
+    expect(textOf((await bind({ ngram }).infer(goodDays)).OUTPUT0)).toBe("good days");
+    const states = [{ input: "past", output: "present", dtype: "BYTES", shape: [1] }] as const;
+    const stream = triton.bind({
+      modelName: "stream",
+      inferFunc: ctcDecoder({ vocabulary, ngram, stream: true }),
+      config: { sequence: { states } },
+    });
+    const ask = (inputs: typeof goodDays, start: boolean, end: boolean) =>
+      stream.infer(inputs, { sequence: { id: 1, start, end } });
+    expect(textOf((await ask(goodDays, true, false)).OUTPUT0)).toBe("good day");
+    expect(textOf((await ask({ ...goodDays, encoder_out_lens: [[0]] }, false, true)).OUTPUT0)).toBe(
+      "good days",
+    );
+  });
+
   it("tells when the words were heard", async () => {
     const { WORDS } = await bind({ words: true, hotWords: { days: 1 } }).infer(goodDays);
     expect(JSON.parse(textOf(WORDS))).toEqual([
@@ -176,6 +193,14 @@ describe("ctcDecoder", () => {
     expect(hotWordsOf("days: many\n")).toBe(
       `INVALID_ARG ${path}, line 1: expected 'word: bonus', got 'days: many'`,
     );
+    expect(thrownBy(() => ctcDecoder({ vocabulary, ngram: file("\\data\\\nngram 1=a\n") }))).toBe(
+      `INVALID_ARG ${path}, line 2: expected 'ngram 1=COUNT', got 'ngram 1=a'`,
+    );
+    expect(thrownBy(() => ctcDecoder({ vocabulary, wordBonus: 2 }))).toBe(
+      "INVALID_ARG wordBonus: expected none without the option 'ngram', got 2",
+    );
+    const missing = thrownBy(() => ctcDecoder({ vocabulary, ngram: join(folder, "none") }));
+    expect(missing).toMatch(/^INVALID_ARG cannot read .*none: ENOENT/);
     expect(thrownBy(() => ctcDecoder({ vocabulary: join(folder, "none") }))).toMatch(
       /^INVALID_ARG cannot read .*none: ENOENT/,
     );

@@ -2,21 +2,26 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { repositoryRoot } from "../../../../test/support/repository.js";
+import { readArpa } from "../../src/speech/ngram-model.js";
 import { PrefixBeamSearch } from "../../src/speech/prefix-beam-search.js";
 import { framesOf } from "./random-frames.js";
+
+const arpa = fileURLToPath(new URL("./fixtures/small.arpa", import.meta.url));
 
 const program = `
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from ctc import HotWords, prefix_beam_search
+from ctc import HotWords, Ngram, prefix_beam_search
 given = json.load(open(sys.argv[2]))
 hot = HotWords(given["hotWords"], given["vocabulary"])
+language = Ngram(given["ngram"], given["vocabulary"], given["weight"], given["wordBonus"])
 cut = lambda values, width: [values[i : i + width] for i in range(0, len(values), width)]
 found = [
-    prefix_beam_search(cut(one["logProbs"], one["width"]), cut(one["ids"], one["width"]), given["beam"], given["cutoff"], hot)
+    prefix_beam_search(cut(one["logProbs"], one["width"]), cut(one["ids"], one["width"]), given["beam"], given["cutoff"], hot, language)
     for one in given["cases"]
 ]
 print(json.dumps(found))
@@ -31,6 +36,9 @@ it("finds the texts of the example's search in Python, with the same scores", ()
     hotWords,
     beam: 10,
     cutoff: 0.9999,
+    ngram: arpa,
+    weight: 0.6,
+    wordBonus: 0.8,
     cases: cases.map(({ logProbs, ids, width }) => ({ logProbs: [...logProbs], ids: [...ids], width })),
   };
   const folder = mkdtempSync(join(tmpdir(), "ctc-"));
@@ -46,6 +54,7 @@ it("finds the texts of the example's search in Python, with the same scores", ()
       beam: 10,
       cutoffProb: 0.9999,
       hotWords: new Map(Object.entries(hotWords)),
+      ngram: { table: readArpa(arpa), weight: 0.6, wordBonus: 0.8 },
     };
     for (const [i, { logProbs, ids, frames, width }] of cases.entries()) {
       const search = new PrefixBeamSearch(settings);

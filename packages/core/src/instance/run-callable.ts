@@ -81,7 +81,10 @@ export function totalRows(requests: readonly ExecutableRequest[]): number {
 }
 
 /** Outputs that any request of the batch wants; empty if one wants all. */
-function requestedBy(requests: readonly ExecutableRequest[]): readonly string[] {
+export function requestedBy(
+  requests: readonly Pick<ExecutableRequest, "requestedOutputs">[],
+): readonly string[] {
+  if (requests.length === 1) return requests[0]!.requestedOutputs;
   if (requests.some((request) => request.requestedOutputs.length === 0)) return [];
   return [...new Set(requests.flatMap((request) => request.requestedOutputs))];
 }

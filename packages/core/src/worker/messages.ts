@@ -86,6 +86,8 @@ export type ToWorker =
       /** Number of the batch: responses of a decoupled model may come after the next batch has begun. */
       readonly batch: number;
       readonly rows: readonly number[];
+      /** Outputs that the requests want; empty for all. */
+      readonly requestedOutputs: readonly string[];
       /** True if the buffers of the inputs come back with the answer. */
       readonly lendsInputs?: boolean;
       /** Properties of the requests, for a program that needs them; it also gets their cancellations. */

@@ -45,6 +45,8 @@ export interface WorkerBatch {
   readonly models?: ModelCaller;
   /** Rows of each request. */
   readonly rows: readonly number[];
+  /** Outputs that any request of the batch wants; empty if one wants all. Others may be left out. */
+  readonly requestedOutputs: readonly string[];
   /** Properties of the requests; empty for a program of `tensorsOnly`. */
   readonly requests: readonly (RequestInfo & { readonly signal: AbortSignal })[];
 }
@@ -287,7 +289,10 @@ class FoundModel {
     const answer = await this.#run(message, transfer).catch(
       (thrown): FromWorker => ({ type: "error", error: packError(thrown) }),
     );
-    const lent = message.lendsInputs ? buffersOf(message.inputs) : [];
+    // An output may be an input itself.
+    const lent = (message.lendsInputs ? buffersOf(message.inputs) : []).filter(
+      (buffer) => !transfer.includes(buffer),
+    );
     if (this.init.reportMemory) this.#post({ type: "memory", bytes: usedMemoryBytes() }, []);
     try {
       if (lent.length === 0) this.#post(answer, transfer);
@@ -306,6 +311,7 @@ class FoundModel {
       parts: message.parts?.map(unpackTensors),
       padding: message.padding,
       rows: message.rows,
+      requestedOutputs: message.requestedOutputs,
       requests: requests.map((request, i) => ({ ...request, signal: stream.signal(i) })),
       ...(this.calls === undefined ? {} : { models: this.calls.of(message.batch) }),
       ...(this.#decoupled ? { stream } : {}),
@@ -316,7 +322,7 @@ class FoundModel {
     }
     const results = result.separate.map((one): WireResult => {
       if (one === RESCHEDULE) return "again";
-      return TritonError.is(one) ? packError(one) : packOutputs(one, transfer, false);
+      return TritonError.is(one) ? packError(one) : packOutputs(one, transfer, model.ownsOutputs);
     });
     return { type: "separate", results };
   }

@@ -4,7 +4,7 @@ import { type InstanceInfo, RESCHEDULE } from "../callback/infer-func.js";
 import type { Execution, ExecutionResult, Executor } from "../instance/backend.js";
 import type { ModuleHost } from "../instance/import-callable.js";
 import { notServed } from "../instance/js-model.js";
-import { totalRows } from "../instance/run-callable.js";
+import { requestedBy, totalRows } from "../instance/run-callable.js";
 import { type Log, type LogSubject, runningFields } from "../observe/log.js";
 import type { OutputChecker } from "../request/inference-response.js";
 import { type ExecutableRequest, requestInfo } from "../request-info.js";
@@ -351,7 +351,16 @@ function executeMessage(
   execution.inputsReady();
   const rows = requests.map((one) => one.rows);
   const known = program.tensorsOnly === true ? {} : { requests: requests.map(requestInfo) };
-  return { type: "execute", batch, ...inputs, rows, ...known, lendsInputs: memory !== undefined };
+  const requestedOutputs = requestedBy(requests);
+  return {
+    type: "execute",
+    batch,
+    ...inputs,
+    rows,
+    requestedOutputs,
+    ...known,
+    lendsInputs: memory !== undefined,
+  };
 }
 
 function packInputs(
@@ -461,7 +470,8 @@ function readAnswer(
     case "separate":
       return answer.results.map((one, i) => readSeparate(one, requests[i]!, checker));
     case "merged": {
-      const outputs = checker.check(unpackOutputs(answer.outputs), totalRows(requests), [], true);
+      const made = unpackOutputs(answer.outputs);
+      const outputs = checker.check(made, totalRows(requests), requestedBy(requests), true);
       return divideOutputs(execution, outputs);
     }
   }

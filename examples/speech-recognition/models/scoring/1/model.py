@@ -10,7 +10,7 @@ import os
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
-from ctc import HotWords, load_hot_words, load_vocabulary, prefix_beam_search, text_of
+from ctc import HotWords, Ngram, load_hot_words, load_vocabulary, prefix_beam_search, text_of
 
 #: Longer hypotheses than sentences have are not scored again: the first one stands.
 MOST_RESCORED = 200
@@ -24,8 +24,6 @@ class TritonPythonModel:
         parameters = {key: value["string_value"] for key, value in config["parameters"].items()}
         if parameters.get("bidecoder", "0") != "0":
             raise ValueError(f"parameter 'bidecoder': expected 0, got {parameters['bidecoder']}")
-        if self.named(parameters, "lm_path"):
-            raise ValueError(f"parameter 'lm_path': expected None, got {parameters['lm_path']}")
         self.cutoff = float(parameters.get("cutoff_prob", 0.9999))
         folder = os.path.dirname(os.path.abspath(__file__))
         path = parameters["vocabulary"]
@@ -36,6 +34,8 @@ class TritonPythonModel:
         self.sos_eos = self.vocabulary.index("<sos/eos>")
         hot_words = self.named(parameters, "hotwords_path")
         self.hot = HotWords(load_hot_words(hot_words), self.vocabulary) if hot_words else None
+        language = self.named(parameters, "lm_path")
+        self.language = Ngram(language, self.vocabulary) if language else None
 
     def named(self, parameters, key):
         path = parameters.get(key, "None")
@@ -76,7 +76,7 @@ class TritonPythonModel:
         for _, lengths, log_probs, ids in inputs:
             for row, length in enumerate(lengths.reshape(-1)):
                 frames = log_probs[row, :length].tolist(), ids[row, :length].tolist()
-                hypotheses.append(prefix_beam_search(*frames, self.beam, self.cutoff, self.hot))
+                hypotheses.append(prefix_beam_search(*frames, self.beam, self.cutoff, self.hot, self.language))
         longest = max((len(units) for one in hypotheses for _, units in one), default=0)
         if hypotheses and longest <= MOST_RESCORED:
             chosen = self.rescored(inputs, hypotheses)

@@ -1,6 +1,8 @@
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { FilterBanks, nextFrames, SILENT_BAND } from "../../../src/media/filter-banks.js";
+import { SOURCE_HASH } from "../../../src/media/filter-banks-module.js";
 import { difference } from "../support/fixtures.js";
 
 interface Case {
@@ -39,6 +41,62 @@ describe("filter banks", () => {
   it("are of frames inside of the signal, perhaps none", () => {
     const banks = new FilterBanks(settingsOf({ mels: 80, rate: 16_000 }));
     expect([0, 1, 399, 400, 559, 560].map((samples) => banks.framesOf(samples))).toEqual([0, 0, 0, 1, 1, 2]);
+  });
+});
+
+/** The filter banks of one frame by their definition, in triangles that are straight in mel. */
+function plain(frame: Float32Array, rate: number, mels: number): number[] {
+  const { length } = frame;
+  const size = 2 ** Math.ceil(Math.log2(length));
+  const scaled = Array.from(frame, (sample) => sample * 2 ** 15);
+  const mean = scaled.reduce((sum, sample) => sum + sample, 0) / length;
+  const window = (i: number) => (0.5 - 0.5 * Math.cos((2 * Math.PI * i) / (length - 1))) ** 0.85;
+  const values = scaled.map(
+    (sample, i) => (sample - mean - 0.97 * (scaled[Math.max(0, i - 1)]! - mean)) * window(i),
+  );
+  const powers = Array.from({ length: size / 2 }, (_, bin) => {
+    let [a, b] = [0, 0];
+    for (const [i, value] of values.entries()) {
+      a += value * Math.cos((2 * Math.PI * bin * i) / size);
+      b += value * Math.sin((2 * Math.PI * bin * i) / size);
+    }
+    return a * a + b * b;
+  });
+  const mel = (hertz: number) => 1127 * Math.log(1 + hertz / 700);
+  const step = (mel(rate / 2) - mel(20)) / (mels + 1);
+  return Array.from({ length: mels }, (_, band) => {
+    const centre = mel(20) + (band + 1) * step;
+    const energy = powers.reduce(
+      (sum, power, bin) => sum + power * Math.max(0, 1 - Math.abs(mel((bin * rate) / size) - centre) / step),
+      0,
+    );
+    return Math.log(Math.max(energy, 2 ** -23));
+  });
+}
+
+describe("the module of filter banks", () => {
+  it.each([2, 3, 4, 5, 7, 31, 200, 257, 400, 512, 1103])(
+    "computes frames of %d samples by the definition",
+    (frameLength) => {
+      const rate = 16_000;
+      const settings = { sampleRate: rate, frameLength, hopLength: 3, mels: 12, fMin: 20, fMax: rate / 2 };
+      const banks = new FilterBanks(settings);
+      const signal = Float32Array.from({ length: frameLength + 3 * 149 }, (_, i) => Math.sin(i * i) / 2);
+      const values = new Float32Array(150 * 12);
+      // More frames than one call of the module takes.
+      banks.compute(signal, 150, values);
+      for (const frame of [0, 1, 127, 128, 149]) {
+        const wanted = plain(signal.subarray(3 * frame, 3 * frame + frameLength), rate, 12);
+        const own = [...values.subarray(12 * frame, 12 * frame + 12)];
+        // The triangles are rounded as torchaudio rounds them.
+        expect(difference(own, wanted).largest).toBeLessThan(2e-3);
+      }
+    },
+  );
+
+  it("is made of its source", () => {
+    const source = readFileSync(new URL("../../../src/media/filter-banks.c", import.meta.url));
+    expect(createHash("sha256").update(source).digest("hex")).toBe(SOURCE_HASH);
   });
 });
 

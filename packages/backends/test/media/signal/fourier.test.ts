@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FourierTransform, transformFactors } from "../../../src/media/mel-spectrogram.js";
+import { FourierTransform, transformFactors } from "../../../src/media/fourier-transform.js";
 import { difference } from "../support/fixtures.js";
 
 /** The transform by its definition. */
@@ -26,12 +26,22 @@ describe("a Fourier transform", () => {
       for (const shift of [0, 1]) {
         const real = Float64Array.from({ length: size }, (_, i) => Math.sin(i * i + shift));
         const imaginary = Float64Array.from({ length: size }, (_, i) => Math.cos(3 * i + shift));
-        transform.real.set(real);
-        transform.imaginary.set(imaginary);
+        for (let i = 0; i < size; i++) transform.values.set([real[i]!, imaginary[i]!], 2 * i);
         transform.transform();
         const wanted = plain(real, imaginary);
-        expect(difference(transform.real, wanted.real).largest).toBeLessThan(1e-10);
-        expect(difference(transform.imaginary, wanted.imaginary).largest).toBeLessThan(1e-10);
+        const values = [...transform.values];
+        expect(
+          difference(
+            values.filter((_, i) => i % 2 === 0),
+            wanted.real,
+          ).largest,
+        ).toBeLessThan(1e-10);
+        expect(
+          difference(
+            values.filter((_, i) => i % 2 === 1),
+            wanted.imaginary,
+          ).largest,
+        ).toBeLessThan(1e-10);
       }
     },
   );
