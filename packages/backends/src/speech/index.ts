@@ -1,17 +1,11 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Backend, type BackendFactory, workerExecutor } from "@tritonjs/core/backend";
+import { ParameterReader } from "@tritonjs/core/internal";
 import { assertOptions, definedMembers, errorFor, optionTypes, type TensorSpec } from "@tritonjs/protocol";
-import {
-  assertInteger,
-  assertOneOf,
-  completeTensors,
-  mediaOptionError,
-  ParameterReader,
-} from "../media/media-parameters.js";
+import { assertInteger, assertOneOf, completeTensors, mediaOptionError } from "../media/media-parameters.js";
 import { type CtcPlan, ctcTensors } from "./ctc-decoder.js";
-import { readHotWords, readVocabulary } from "./read-units.js";
 
 /*
  * `@tritonjs/backends/speech`: from the probabilities of a speech model to text.
@@ -168,12 +162,12 @@ const ctcRepositoryBackend: BackendFactory = ({ config, directory, versionDirect
   const options = definedMembers({
     vocabulary: file("vocabulary") ?? "",
     method: read.text("method") as CtcDecoderOptions["method"],
-    beam: read.number("beam"),
-    cutoffProb: read.number("cutoffProb"),
+    beam: read.quotient("beam"),
+    cutoffProb: read.quotient("cutoffProb"),
     hotWords: file("hotWords") ?? file("hotwordsPath"),
     rescorer: read.text("rescorer"),
     words: read.flag("words") ?? (config.output.some(({ name }) => name === "WORDS") || undefined),
-    frameSeconds: read.number("frameSeconds"),
+    frameSeconds: read.quotient("frameSeconds"),
     stream: read.flag("stream"),
     outputName: output?.name,
   });
@@ -185,3 +179,63 @@ const ctcRepositoryBackend: BackendFactory = ({ config, directory, versionDirect
 export const repositoryBackends: Readonly<Record<string, BackendFactory>> = {
   ctc_decoder: ctcRepositoryBackend,
 };
+
+/**
+ * Reads a vocabulary: a line with a unit and its id for each of the ids from 0 on.
+ *
+ * @throws TritonError INVALID_ARG with the line that is something else
+ */
+function readVocabulary(path: string): readonly string[] {
+  const units: string[] = [];
+  for (const [i, line] of linesOf(path).entries()) {
+    const fields = line.split(/\s+/).filter((field) => field !== "");
+    if (fields.length === 0) continue;
+    const id = Number(fields[1]);
+    if (fields.length !== 2 || !/^\d+$/.test(fields[1]!) || units[id] !== undefined) {
+      throw badLine(path, i, "a unit and a new id", line);
+    }
+    units[id] = fields[0]!;
+  }
+  const missing = units.findIndex((unit) => typeof unit !== "string");
+  if (units.length > 0 && missing < 0) return units;
+  const id = Math.max(0, missing);
+  throw errorFor("INVALID_CONFIG", `${path}: expected a unit with id ${id}, got none`);
+}
+
+/**
+ * Reads hot words: lines of `word: bonus`, the part of YAML that such files use.
+ *
+ * @throws TritonError INVALID_ARG with the line that is something else
+ */
+function readHotWords(path: string): ReadonlyMap<string, number> {
+  const words = new Map<string, number>();
+  for (const [i, line] of linesOf(path).entries()) {
+    const text = line.split("#")[0]!.trim();
+    if (text === "") continue;
+    const colon = text.lastIndexOf(":");
+    const word = text
+      .slice(0, Math.max(0, colon))
+      .trim()
+      .replace(/^["']+|["']+$/g, "");
+    const bonus = text.slice(colon + 1).trim();
+    if (word === "" || bonus === "" || !Number.isFinite(Number(bonus))) {
+      throw badLine(path, i, "'word: bonus'", text);
+    }
+    words.set(word, Number(bonus));
+  }
+  return words;
+}
+
+function linesOf(path: string): readonly string[] {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    throw errorFor("INVALID_CONFIG", `cannot read ${path}: ${(cause as Error).message}`, { cause });
+  }
+  return text.split(/\r?\n/);
+}
+
+function badLine(path: string, index: number, expected: string, got: string) {
+  return errorFor("INVALID_CONFIG", `${path}, line ${index + 1}: expected ${expected}, got '${got.trim()}'`);
+}
