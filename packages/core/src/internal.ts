@@ -4,7 +4,13 @@
 
 export { type AskedModel, askWorker } from "./backends/ask-worker.js";
 export { describeInWorker } from "./backends/describe-in-worker.js";
-export { loadTimeoutMs, notFound, parameterText, wrongParameter } from "./backends/read-model-source.js";
+export {
+  loadTimeoutMs,
+  notFound,
+  ParameterReader,
+  parameterText,
+  wrongParameter,
+} from "./backends/read-model-source.js";
 export { joinInputsIn, type Tensors } from "./batch/batch-tensors.js";
 export {
   type InstanceDevice,

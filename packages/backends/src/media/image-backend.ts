@@ -8,7 +8,7 @@ import {
   findModelFile,
   type ModelSource,
 } from "@tritonjs/core/backend";
-import { importInstalled, inlineRequests } from "@tritonjs/core/internal";
+import { importInstalled, inlineRequests, ParameterReader } from "@tritonjs/core/internal";
 import {
   assertOptions,
   ConcurrencyGate,
@@ -32,7 +32,7 @@ import {
   imageFormatOf,
   planImage,
 } from "./image-options.js";
-import { badFile, completeTensors, filesOf, hasRows, ParameterReader } from "./media-parameters.js";
+import { badFile, completeTensors, filesOf, hasRows } from "./media-parameters.js";
 
 /**
  * A backend that prepares images for a model: it decodes JPEG, PNG, WebP, GIF, TIFF, AVIF and BMP, turns the image upright
@@ -106,26 +106,26 @@ export const imageRepositoryBackend: BackendFactory = async (source) => {
   const read = new ParameterReader(config);
   const steps = config.defaultModelFilename === "" ? {} : await readSteps(source);
   const written = {
-    width: read.number("width"),
-    height: read.number("height"),
+    width: read.quotient("width"),
+    height: read.quotient("height"),
     fit: read.text("fit"),
-    shorterSide: read.number("shorterSide"),
+    shorterSide: read.quotient("shorterSide"),
     position: read.text("position"),
     kernel: read.text("kernel"),
     background: read.numbers("background"),
     colour: read.text("colour"),
     layout: read.text("layout"),
     dtype: read.text("dtype"),
-    scale: read.number("scale"),
+    scale: read.quotient("scale"),
     mean: oneOrMany(read.numbers("mean")),
     std: oneOrMany(read.numbers("std")),
     originalSize: read.flag("originalSize"),
     animated: read.text("animated"),
     formats: read.words("formats"),
     failOn: read.text("failOn"),
-    maxPixels: read.number("maxPixels"),
-    maxBytes: read.number("maxBytes"),
-    concurrency: read.number("concurrency"),
+    maxPixels: read.quotient("maxPixels"),
+    maxBytes: read.quotient("maxBytes"),
+    concurrency: read.quotient("concurrency"),
   };
   read.assertNoOthers();
   const chosen = { ...steps, ...definedMembers(written) } as Partial<ImageOptions>;

@@ -1,10 +1,10 @@
 import { type Backend, type BackendFactory, type Executor, workerExecutor } from "@tritonjs/core/backend";
-import { inlineRequests, wrongParameter } from "@tritonjs/core/internal";
+import { inlineRequests, ParameterReader, wrongParameter } from "@tritonjs/core/internal";
 import { assertOptions, definedMembers, type TensorSpec } from "@tritonjs/protocol";
 import { AUDIO_OPTION_TYPES, type AudioOptions, type AudioPlan, planAudio } from "./audio-options.js";
 import { type AudioData, AudioPreparer, audioTensors } from "./audio-preparer.js";
 import { imageRepositoryBackend } from "./image-backend.js";
-import { completeTensors, hasRows, ParameterReader } from "./media-parameters.js";
+import { completeTensors, hasRows } from "./media-parameters.js";
 
 /*
  * `@tritonjs/backends/media`: backends that prepare images and audio for models.
@@ -71,32 +71,32 @@ const audioRepositoryBackend: BackendFactory = ({ name, config }) => {
   const options = definedMembers({
     preset: read.text("preset") as AudioOptions["preset"],
     features: read.text("features") as AudioOptions["features"],
-    sampleRate: read.number("sampleRate"),
+    sampleRate: read.quotient("sampleRate"),
     mono: read.flag("mono"),
-    seconds: read.number("seconds"),
-    frameLength: read.number("frameLength"),
-    hopLength: read.number("hopLength"),
-    nFft: read.number("nFft"),
-    windowLength: read.number("windowLength"),
+    seconds: read.quotient("seconds"),
+    frameLength: read.quotient("frameLength"),
+    hopLength: read.quotient("hopLength"),
+    nFft: read.quotient("nFft"),
+    windowLength: read.quotient("windowLength"),
     center: read.flag("center"),
-    power: read.number("power") as AudioOptions["power"],
-    mels: read.number("mels"),
-    fMin: read.number("fMin"),
-    fMax: read.number("fMax"),
+    power: read.quotient("power") as AudioOptions["power"],
+    mels: read.quotient("mels"),
+    fMin: read.quotient("fMin"),
+    fMax: read.quotient("fMax"),
     melScale: read.text("melScale") as AudioOptions["melScale"],
     melNorm: read.text("melNorm") as AudioOptions["melNorm"],
     log: read.text("log") as AudioOptions["log"],
-    floor: read.number("floor"),
+    floor: read.quotient("floor"),
     lengths: read.flag("lengths") ?? (lengths === undefined ? undefined : true),
     lengthsName: lengths?.name,
     input: (read.text("input") as AudioOptions["input"]) ?? (isFile ? undefined : "samples"),
     inputLengthsName: config.input.find(isCount)?.name,
     stream: read.flag("stream"),
-    frameMultiple: read.number("frameMultiple"),
-    padFrames: read.number("padFrames"),
-    flushFrames: read.number("flushFrames"),
-    maxBytes: read.number("maxBytes"),
-    maxSeconds: read.number("maxSeconds"),
+    frameMultiple: read.quotient("frameMultiple"),
+    padFrames: read.quotient("padFrames"),
+    flushFrames: read.quotient("flushFrames"),
+    maxBytes: read.quotient("maxBytes"),
+    maxSeconds: read.quotient("maxSeconds"),
     inputName: input?.name,
     outputName: output?.name,
   });

@@ -14,7 +14,7 @@ import {
   runDecoupled,
   warnOfBlock,
 } from "./run-callable.js";
-import { inWireForm, longStrings, NO_TENSORS, roomForStrings } from "./string-heap.js";
+import { longStrings, NO_TENSORS, withRoomForStrings } from "./string-heap.js";
 
 /** Runs a callback on this thread: for closures, which cannot run anywhere else, and for modules that may run here. */
 export class InlineExecutor implements Executor {
@@ -80,25 +80,24 @@ export class InlineExecutor implements Executor {
     let turn = begun;
     this.#running?.add(execution);
     const strings = this.#takesStrings ? longStrings(execution.requests) : NO_TENSORS;
-    let leave: (() => void) | undefined;
     try {
-      if (strings.length > 0) {
-        this.#share!.end(turn);
-        leave = await roomForStrings(callable.info.modelName, strings, execution);
+      if (strings.length === 0) return await runAll(callable, execution);
+      this.#share!.end(turn);
+      return await withRoomForStrings(callable.info.modelName, strings, execution, () => {
         turn = this.#share!.begin();
-      }
-      if (!execution.decoupled) {
-        const results = await runCallable(callable, execution);
-        return leave === undefined ? results : results.map(inWireForm);
-      }
-      await runDecoupled(callable, execution);
-      return undefined;
+        return runAll(callable, execution);
+      });
     } finally {
-      leave?.();
       warnOfBlock(callable, this.#share!.end(turn));
       this.#running?.delete(execution);
     }
   }
+}
+
+/** Runs a batch. A decoupled model answers its requests itself. Without a promise of its own: each batch passes here. */
+function runAll(callable: Callable, execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
+  if (!execution.decoupled) return runCallable(callable, execution);
+  return runDecoupled(callable, execution) as Promise<undefined>;
 }
 
 interface Held {

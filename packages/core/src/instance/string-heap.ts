@@ -49,13 +49,14 @@ function mostElements(): number {
 }
 
 /**
- * Waits until there is room for the elements of `tensors`, and makes them.
+ * Runs a callback once there is room for the elements of long inputs, which it makes before. The room is given back when
+ * the callback has returned.
  *
- * @returns gives the room back, once the callback has returned
+ * @returns its results, with long outputs in wire form
  * @throws TritonError INVALID_ARG for elements that take more than half of the heap, or for which a model that has room
  * would have to wait because it calls this one.
  */
-export async function roomForStrings(
+export async function withRoomForStrings<R extends readonly ExecutionResult[] | undefined>(
   model: string,
   tensors: readonly NamedTensor[],
   {
@@ -65,7 +66,8 @@ export async function roomForStrings(
     readonly requests: readonly Pick<ExecutableRequest, "callers">[];
     readonly clock: Pick<Clock, "now" | "defer">;
   },
-): Promise<() => void> {
+  run: () => Promise<R>,
+): Promise<R> {
   const count = countElements(model, tensors);
   const isNested = requests.some(({ callers }) => callers !== undefined && callers.length > 0);
   if (fits(count) && (isNested || waiting.length === 0)) held += count;
@@ -73,11 +75,10 @@ export async function roomForStrings(
   else await new Promise<void>((enter) => waiting.push({ count, enter }));
   try {
     await makeElements(tensors, clock);
-  } catch (error) {
+    return (await run())?.map(inWireForm) as unknown as R;
+  } finally {
     leave(count);
-    throw error;
   }
-  return () => leave(count);
 }
 
 function leave(count: number): void {
@@ -126,7 +127,7 @@ async function makeElements(
 }
 
 /** The result with long BYTES outputs in wire form, so that their elements are freed before the answer is written. */
-export function inWireForm(result: ExecutionResult): ExecutionResult {
+function inWireForm(result: ExecutionResult): ExecutionResult {
   if (!(result instanceof Map)) return result;
   const outputs: Map<string, Tensor> = result;
   for (const [name, tensor] of outputs) {

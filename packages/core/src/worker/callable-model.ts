@@ -10,7 +10,7 @@ import { withSignal } from "../instance/callback-context.js";
 import { importCallable, type ModuleOptions, resolveLibrary } from "../instance/import-callable.js";
 import type { LogLine } from "../instance/js-model.js";
 import { type Callable, runCallable, runDecoupled } from "../instance/run-callable.js";
-import { inWireForm, longStrings, roomForStrings } from "../instance/string-heap.js";
+import { longStrings, withRoomForStrings } from "../instance/string-heap.js";
 import type { ExecutableRequest, SequenceInfo } from "../request-info.js";
 import { realClock } from "../system/clock.js";
 import type { WorkerBatch, WorkerHost, WorkerModel, WorkerResult } from "./serve-models.js";
@@ -64,20 +64,17 @@ async function execute(
   };
   const execution: CallbackExecution = withSignal(members, new SignalOfAll(requests));
   const traced = requests.find(({ traceparent }) => traceparent !== undefined);
+  const run = async () => {
+    if (stream === undefined) return runCallable(callable, execution);
+    await runDecoupled(callable, execution);
+    return undefined;
+  };
   return withTraceparent(traced?.traceparent, async () => {
     const strings = longStrings(executables);
-    const leave =
-      strings.length === 0 ? undefined : await roomForStrings(callable.info.modelName, strings, execution);
-    try {
-      if (stream === undefined) {
-        const results = await runCallable(callable, execution);
-        return { separate: leave === undefined ? results : results.map(inWireForm) };
-      }
-      await runDecoupled(callable, execution);
-      return undefined;
-    } finally {
-      leave?.();
-    }
+    const { modelName } = callable.info;
+    const results =
+      strings.length === 0 ? await run() : await withRoomForStrings(modelName, strings, execution, run);
+    return results && { separate: results };
   });
 }
 

@@ -1,5 +1,11 @@
-import { parameterText, wrongParameter } from "@tritonjs/core/internal";
-import { errorFor, fromConfigDataType, type ModelConfig, optionTypes } from "@tritonjs/protocol";
+import { ParameterReader } from "@tritonjs/core/internal";
+import {
+  definedMembers,
+  errorFor,
+  fromConfigDataType,
+  type ModelConfig,
+  optionTypes,
+} from "@tritonjs/protocol";
 
 /** Way in which texts of too many tokens are cut. Only `none` refuses them. */
 export type TokenizerTruncation = "longest_first" | "only_first" | "only_second" | "none";
@@ -160,29 +166,8 @@ export function optionError(name: string, expected: string, got: unknown) {
   return errorFor("INVALID_OPTION", `tokenizer: ${name}: expected ${expected}, got ${got}`);
 }
 
-/** Parameters of a configuration, and the options that they are. */
-const PARAMETERS = {
-  direction: "text",
-  pair: "flag",
-  pair_template: "text",
-  max_length: "number",
-  truncation: "text",
-  truncation_side: "text",
-  padding: "text",
-  padding_side: "text",
-  pad_to_multiple_of: "number",
-  add_special_tokens: "flag",
-  allow_empty: "flag",
-  dtype: "text",
-  skip_special_tokens: "flag",
-  max_bytes: "number",
-} as const;
-
 /** Parameter with which a configuration says where instances run. */
 export const ISOLATION = "isolation";
-
-/** Parameters that the library adds, or reads itself. */
-const OTHERS: readonly string[] = [ISOLATION, "substitute"];
 
 /**
  * Reads the options of a model of a repository: parameters with the names of the options in snake case, and the tensors
@@ -191,21 +176,26 @@ const OTHERS: readonly string[] = [ISOLATION, "substitute"];
  * @throws TritonError INVALID_ARG for unknown parameters, invalid values, and tensors that a tokenizer cannot have
  */
 export function planOfConfig(config: ModelConfig, directory: string): TokenizerPlan {
-  const { name, input, output, parameters } = config;
-  const unknown = Object.keys(parameters).find((key) => !(key in PARAMETERS) && !OTHERS.includes(key));
-  if (unknown !== undefined) {
-    const known = [...Object.keys(PARAMETERS), ISOLATION].sort().join(", ");
-    throw errorFor(
-      "INVALID_CONFIG",
-      `model '${name}': expected only the parameters ${known}, got '${unknown}'`,
-    );
-  }
-  const options: Record<string, unknown> = {};
-  for (const [parameter, kind] of Object.entries(PARAMETERS)) {
-    const text = parameterText({ config, settings: {} }, parameter);
-    if (text === undefined) continue;
-    options[camelCase(parameter)] = parameterValue(name, parameter, kind, text);
-  }
+  const { input, output } = config;
+  const read = new ParameterReader(config);
+  const options: Record<string, unknown> = definedMembers({
+    direction: read.text("direction"),
+    pair: read.flag("pair"),
+    pairTemplate: read.text("pairTemplate"),
+    maxLength: read.number("maxLength"),
+    truncation: read.text("truncation"),
+    truncationSide: read.text("truncationSide"),
+    padding: read.text("padding"),
+    paddingSide: read.text("paddingSide"),
+    padToMultipleOf: read.number("padToMultipleOf"),
+    addSpecialTokens: read.flag("addSpecialTokens"),
+    allowEmpty: read.flag("allowEmpty"),
+    dtype: read.text("dtype"),
+    skipSpecialTokens: read.flag("skipSpecialTokens"),
+    maxBytes: read.number("maxBytes"),
+  });
+  read.text(ISOLATION);
+  read.assertNoOthers();
   const dtypes = input.map((one) => fromConfigDataType(one.dataType));
   if (dtypes[0] === "INT64" || dtypes[0] === "INT32") options.direction ??= "decode";
   const decodes = options.direction === "decode";
@@ -227,24 +217,4 @@ function tensorsOf({ name, input, output }: ModelConfig, decodes: boolean): Writ
       : {}),
     ...(outputs.length > 0 ? { outputNames: outputs } : {}),
   };
-}
-
-function parameterValue(
-  model: string,
-  parameter: string,
-  kind: "text" | "flag" | "number",
-  text: string,
-): unknown {
-  if (kind === "text") return text;
-  if (kind === "number") {
-    const value = Number(text);
-    if (text.trim() !== "" && Number.isFinite(value)) return value;
-    throw wrongParameter(model, parameter, "a number", text);
-  }
-  if (text === "true" || text === "false") return text === "true";
-  throw wrongParameter(model, parameter, "true or false", text);
-}
-
-function camelCase(parameter: string): string {
-  return parameter.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
