@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { workerData } from "node:worker_threads";
 import {
   errorFor,
@@ -10,15 +9,10 @@ import {
 import { modelMetadata } from "../config/model-metadata.js";
 import type { Frontend, FrontendAddress, ThreadedFrontend } from "../frontend/serve-frontends.js";
 import { parseVersion, pickNamespace, pickVersion } from "../model/pick-version.js";
-import {
-  type InferInit,
-  type RequestHandle,
-  type ResponseHandler,
-  requestOf,
-} from "../request/inference-request.js";
+import type { InferenceRequest, RequestHandle } from "../request/inference-request.js";
 import { RequestMemory } from "../request/request-memory.js";
 import { type AllowedHosts, Authentication, type Restrictions } from "../service/access-control.js";
-import type { InferenceService, PinnedModel } from "../service/inference-service.js";
+import type { FoundModel, InferenceService } from "../service/inference-service.js";
 import type { ModelReadiness } from "../service/model-reports.js";
 import type { ServiceChange, WatchedModel, WatchedServer, WatchedVersion } from "../service/service-watch.js";
 import { CudaObject, loadCudaRuntime } from "../shared-memory/cuda-runtime.js";
@@ -153,7 +147,7 @@ class MirroredService implements InferenceService {
     return this.#control.call("modelReadiness", name, version);
   }
 
-  model(name: string, version: string): PinnedModel {
+  model(name: string, version: string): MirroredModel {
     return new MirroredModel(this, this.#find(name, version), version);
   }
 
@@ -182,9 +176,8 @@ class MirroredService implements InferenceService {
     return now?.key === key && now.state === "READY";
   }
 
-  send(model: MirroredModel, init: InferInit, onResponse: ResponseHandler): RequestHandle {
-    this.#assertOpen();
-    return this.#requests.send(model, requestOf(init, model.name, onResponse));
+  send(model: MirroredModel, request: InferenceRequest): RequestHandle {
+    return this.#requests.send(model, request);
   }
 
   #set({ name, namespace, versions }: WatchedModel): void {
@@ -201,7 +194,7 @@ class MirroredService implements InferenceService {
   /** @throws TritonError as the service of the engine does. */
   #find(name: string, requested: string): ReadyVersion {
     this.#control.catchUp();
-    this.#assertOpen();
+    this.assertOpen();
     const version = parseVersion(requested);
     const versions = pickNamespace(name, this.#models.get(name), this.#namespacing);
     return pickVersion(name, versions, version) as ReadyVersion;
@@ -242,7 +235,7 @@ class MirroredService implements InferenceService {
     );
   }
 
-  #assertOpen(): void {
+  assertOpen(): void {
     if (this.#server.open) return;
     throw errorFor("SERVER_NOT_READY", "Server not ready");
   }
@@ -257,7 +250,7 @@ class MirroredService implements InferenceService {
 }
 
 /** The copy of a model version that one look-up has found. */
-class MirroredModel implements PinnedModel {
+class MirroredModel implements FoundModel {
   readonly config: ModelConfig;
 
   constructor(
@@ -290,21 +283,15 @@ class MirroredModel implements PinnedModel {
   }
 
   get directory(): string | undefined {
-    const { directory, version } = this.found;
-    return directory && join(directory, String(version));
+    return this.found.directory;
   }
 
-  inService(): PinnedModel {
-    return this.service.serves(this.found) ? this : this.service.model(this.name, this.requested);
+  get inService(): boolean {
+    return this.service.serves(this.found);
   }
 
-  /** The engine looks whether there is room, when the request arrives there. */
-  awaitRoom(): undefined {
-    return undefined;
-  }
-
-  infer(init: InferInit, onResponse: ResponseHandler): RequestHandle {
-    return this.service.send(this, init, onResponse);
+  infer(request: InferenceRequest): RequestHandle {
+    return this.service.send(this, request);
   }
 }
 

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import {
   errorFor,
   type ModelConfig,
@@ -42,6 +43,7 @@ export class ModelVersion implements RegisteredVersion {
   readonly namespace: string;
   readonly version: number;
   readonly key: string;
+  /** Directory of the version in the model repository; undefined for a bound model. */
   readonly directory: string | undefined;
   readonly labels: ReadonlyMap<string, readonly string[]>;
   readonly outputNames: readonly string[];
@@ -82,7 +84,7 @@ export class ModelVersion implements RegisteredVersion {
     this.namespace = namespace;
     this.version = version;
     this.key = `${name}/${version}`;
-    this.directory = directory;
+    this.directory = directory && join(directory, String(version));
     this.labels = labels;
     this.outputNames = config.output.map((output) => output.name);
     this.isEnsemble = config.ensembleScheduling !== undefined;
@@ -190,8 +192,13 @@ export class ModelVersion implements RegisteredVersion {
     return this.scheduler.sequences;
   }
 
-  infer(request: InferenceRequest): void {
+  get inService(): boolean {
+    return this.state === "READY";
+  }
+
+  infer(request: InferenceRequest): InferenceRequest {
     this.requests.infer(request);
+    return request;
   }
 
   /**
