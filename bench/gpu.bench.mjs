@@ -3,10 +3,15 @@
  * fits the line a + b n. On a machine without a GPU it says so and does nothing. With BENCH_SOFTWARE=1 it measures
  * Vulkan in software there (SwiftShader, lavapipe). This shows that the benchmark runs, and is not published.
  * BENCH_PROVIDERS names other providers.
+ *
+ * Then measures the engine `native`: a request through three steps of an ensemble whose tensors stay on the GPU, and the
+ * second start of TensorRT. `gpu-python` measures PyTorch and runs last.
  */
 
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { root, runNode } from "../scripts/run.mjs";
 import { SECONDS, short } from "./support/pairs.mjs";
 import { drawLines } from "./support/plots.mjs";
 import { startProgram } from "./support/program.mjs";
@@ -116,4 +121,41 @@ if (software || !Object.keys(rows).some((name) => !name.endsWith(", cpu"))) {
 } else {
   const note = [`Measured on ${hardware}. Times include the way to the GPU and back.`, ...reasons].join(" ");
   report("gpu", { rows, plots, figures: { hardware, curves }, note, document: "gpu.md" });
+}
+
+const native = {};
+const lacking = [];
+const program = await startProgram("gpu-native", {});
+try {
+  for (const provider of [...providers, "cpu"]) {
+    const { works, reason, milliseconds, copies } = await program.call("ensemble", provider, SECONDS / 2);
+    if (!works) lacking.push(`${provider}: ${reason}`);
+    else
+      native[`three steps, ${provider}`] = {
+        "ms a request": short(milliseconds),
+        "copies between steps": copies,
+      };
+  }
+  const { works, reason, first, second } = await program.call("starts");
+  if (!works) lacking.push(`tensorrt: ${reason}`);
+  else {
+    native["first start, tensorrt"] = { "ms to the first answer": short(first) };
+    native["second start, tensorrt"] = {
+      "ms to the first answer": short(second),
+      "of the first": short(second / first),
+    };
+  }
+  const wrong = await program.call("wrong");
+  if (wrong.length > 0) lacking.push(`what the doctor says is wrong: ${wrong.join("; ")}`);
+} finally {
+  await program.stop();
+}
+const what = [...new Set(lacking)].map((one) => `Not measured: ${one}.`).join(" ");
+if (software) {
+  console.table(native);
+  console.log(what);
+} else {
+  const note = `A request of 64 rows through three layers of 1,024 units. Measured on ${hardware}. ${what}`;
+  report("gpu-native", { rows: native, figures: { hardware }, note, document: "gpu.md" });
+  runNode(join(root, "bench", "gpu-python.bench.mjs"));
 }

@@ -124,7 +124,24 @@ const dense = (elements, width) => ({
  * for all rows. `convolutions` takes the same time for each row in any batch, and so does `heavy`, which takes a long
  * time.
  */
+/** A layer of 1,024 units from `x` to `y`, of which ensembles make a chain. */
+function layer() {
+  const width = 1024;
+  return {
+    shape: [width],
+    bytes: onnxModel({
+      name: "layer",
+      opset: 13,
+      inputs: [value("x", width)],
+      outputs: [value("y", width)],
+      nodes: [gemm("x", 1, "h"), relu("h", "y")],
+      initializers: [weights("w1", width, width), weights("b1", width)],
+    }),
+  };
+}
+
 export const onnxModels = {
+  layer,
   tiny: () => classifier("tiny", [16], [gemm("x", 1, "y")], [weights("w1", 16, 10), weights("b1", 10)]),
   mlp: () => mlp("mlp", 2048, 4),
   conv: () =>

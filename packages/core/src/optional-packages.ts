@@ -81,7 +81,7 @@ export interface NativeLibrary {
 /** The part of koffi that is used. Its own types are missing when it is not installed. */
 export interface Koffi {
   /** Loads a library by name; `null` is the process itself with its loaded libraries. */
-  load(name: string | null): NativeLibrary;
+  load(name: string | null, options?: { readonly global?: boolean }): NativeLibrary;
   errno(): number;
   config(): { readonly async_stack_size: number };
   config(settings: { async_stack_size: number }): unknown;

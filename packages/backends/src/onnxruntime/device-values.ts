@@ -2,11 +2,11 @@ import {
   type DataType,
   elementByteSize,
   elementCount,
+  errorFor,
   type Shape,
   sameShape,
   Tensor,
   type TensorSource,
-  TritonError,
   type TypedArray,
   typedArrayFor,
 } from "@tritonjs/protocol";
@@ -115,7 +115,7 @@ export class DeviceValue implements TensorSource {
     this.#checkOpen();
     if (session.isOccupied()) {
       const text = `cannot read a tensor of execution provider '${session.providers[0]}' while it runs a batch: call load() first`;
-      throw new TritonError("UNAVAILABLE", text);
+      throw errorFor("MODEL_BUSY", text);
     }
     const elements = this.#array();
     this.values.copier.copy(this.value, this.elementType, this.shape, elements);
@@ -144,7 +144,7 @@ export class DeviceValue implements TensorSource {
 
   #checkOpen(): void {
     if (this.values.has(this.value)) return;
-    throw new TritonError("UNAVAILABLE", "cannot read a tensor on a device: its model was unloaded");
+    throw errorFor("MODEL_STOPPED", "cannot read a tensor on a device: its model was unloaded");
   }
 }
 

@@ -49,6 +49,9 @@ const INVALID_ARGUMENT = 2;
 /** ONNX Runtime's words for a provider that the generic function of a version does not take. */
 const UNKNOWN_NAME = /unknown provider name|is not supported in this build|currently supported values are/i;
 
+/** ONNX Runtime's words, also from the functions for options, if the library of a provider does not load. */
+const NOT_LOADED = /failed to load|cannot open shared object|loadlibrary failed/i;
+
 /** The places of the functions of providers that have options objects. */
 const OWN = {
   Cuda: ["createCudaOptions", "updateCudaOptions", "appendCuda", "releaseCudaOptions"],
@@ -71,7 +74,11 @@ function appendOwn(
     const values = new CStrings(api, Object.values(options));
     if (keys.length > 0) {
       const status = api[update](object, keys.address, values.address, keys.length);
-      if (status !== 0) throw refused(name, options, messageOf(api, status));
+      if (status !== 0) {
+        const text = messageOf(api, status);
+        if (NOT_LOADED.test(text)) throw new ProviderUnavailable(text);
+        throw refused(name, options, text);
+      }
     }
     available(() => api.check(api[append](settings, object)));
   } finally {

@@ -15,6 +15,8 @@ import { mayBeNative, OnnxBackend } from "./onnx-backend.js";
 import { checkExternalData } from "./onnx-file.js";
 import { ONNX_OPTION_TYPES, type OnnxRuntimeOptions, onnxOptionsOf, quoted } from "./onnx-options.js";
 
+export { type DescribedLibrary, describeLibraries, diagnoseGpus } from "./diagnose-gpus.js";
+export { type ExaminedMachine, type GpuFinding, hasNothingOfNvidia } from "./gpu-doctor.js";
 export type { OnnxEngine, OnnxRuntimeOptions } from "./onnx-options.js";
 export { OnnxSession, type OnnxSessionOptions, openSession } from "./onnx-session.js";
 export type { GlobalThreads } from "./ort-c-api.js";

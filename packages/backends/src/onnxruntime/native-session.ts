@@ -2,6 +2,7 @@ import type { NativeFunction } from "@tritonjs/core/internal";
 import { ConcurrencyGate, errorFor, fromOnnxType, TritonError } from "@tritonjs/protocol";
 import type { SessionTensors } from "./describe-onnx-model.js";
 import { appendProvider, ProviderUnavailable, registerProviderLibrary } from "./execution-providers.js";
+import { advice } from "./gpu-doctor.js";
 import { modelLabel } from "./onnx-file.js";
 import type { SessionData } from "./onnx-options.js";
 import type { OrtApi } from "./ort-c-api.js";
@@ -101,7 +102,7 @@ async function open(api: OrtApi, data: SessionData, warn: (text: string) => void
         // Without providers the model is at fault; with them, the next try tells.
         if (failed === undefined || data.strict) throw error;
         warn(
-          `execution provider '${failed.name}' cannot be used: ${firstLine(error)}; trying '${next?.name ?? "cpu"}'`,
+          `execution provider '${failed.name}' cannot be used: ${firstLine(error)}${advice(failed.name, api.file)}; trying '${next?.name ?? "cpu"}'`,
         );
         chain = appended.slice(1);
         api.releaseSessionOptions(settings);
@@ -167,7 +168,7 @@ function appendProviders(
       return true;
     } catch (error) {
       if (!(error instanceof ProviderUnavailable)) throw error;
-      const text = `execution provider '${request.name}' cannot be used: ${firstLine(error)}`;
+      const text = `execution provider '${request.name}' cannot be used: ${firstLine(error)}${advice(request.name, api.file)}`;
       if (strict && i === 0) throw errorFor("INVALID_MODEL", text, { cause: error });
       warn(`${text}; trying '${chain[i + 1]?.name ?? "cpu"}'`);
       return false;

@@ -7,7 +7,8 @@ import {
 } from "@tritonjs/core/internal";
 import { disableTelemetry } from "@tritonjs/core/internal/worker";
 import { errorFor, TritonError } from "@tritonjs/protocol";
-import { chooseLibrary, faultOfLibraryFile } from "./ort-library.js";
+import { faultOfLibraryFile } from "./library-file.js";
+import { chooseLibrary } from "./ort-library.js";
 
 /** ONNX Runtime's C interface in this process. Addresses are numbers: those of a process fit into 53 bits. */
 export interface OrtApi extends CFunctions, Partial<NewerFunctions> {

@@ -1,8 +1,8 @@
-import { closeSync, openSync, readdirSync, readSync, realpathSync, statSync } from "node:fs";
+import { readdirSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { unbundledRequire } from "@tritonjs/core/internal/worker";
-import { errorFor, TritonError } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 
 /** A library of ONNX Runtime that the search has found. It was not opened. */
 export interface FoundLibrary {
@@ -107,17 +107,17 @@ function ofNodePackage({ platform, arch, packageFile }: LibraryPlaces) {
   } catch {
     return [];
   }
-  return filesOf(bin)
+  return folderEntries(bin)
     .map((binding) => join(bin, binding, platform, arch))
     .flatMap((folder) =>
-      filesOf(folder).flatMap((name) => (name === NAMES[platform] ? [join(folder, name)] : [])),
+      folderEntries(folder).flatMap((name) => (name === NAMES[platform] ? [join(folder, name)] : [])),
     )
     .map((file) => ({ file, source: "onnxruntime-node" }));
 }
 
 /** The libraries of a folder: each file once, by its shortest name. */
 function librariesIn(folder: string, { platform }: LibraryPlaces, source: string) {
-  return filesOf(folder)
+  return folderEntries(folder)
     .filter((name) => PATTERNS[platform]?.test(name))
     .sort((a, b) => a.length - b.length)
     .map((name) => ({ file: join(folder, name), source }));
@@ -126,7 +126,7 @@ function librariesIn(folder: string, { platform }: LibraryPlaces, source: string
 const PROVIDER_FILE = /^(?:lib)?onnxruntime_providers_(\w+)\.(?:so|dll|dylib)$/;
 
 function providerFiles(folder: string): readonly string[] {
-  return filesOf(folder).flatMap((name) => {
+  return folderEntries(folder).flatMap((name) => {
     const provider = PROVIDER_FILE.exec(name)?.[1];
     return provider === undefined || provider === "shared" ? [] : [provider];
   });
@@ -142,7 +142,7 @@ const TRIPLETS: Readonly<Record<string, string>> = {
   s390x: "s390x-linux-gnu",
 };
 
-function systemFolders(
+export function systemFolders(
   platform: string,
   arch: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -165,14 +165,16 @@ function systemFolders(
 }
 
 /** Folders of Python's packages: of the active environment, of the Pythons on the path, of the user and the system. */
-function pythonFolders(env: Readonly<Record<string, string | undefined>>): readonly string[] {
+export function pythonFolders(env: Readonly<Record<string, string | undefined>>): readonly string[] {
   const roots = [env.VIRTUAL_ENV, env.CONDA_PREFIX].filter((one) => one !== undefined && one !== "");
   const onPath = (env.PATH ?? "")
     .split(delimiter)
-    .filter((folder) => folder !== "" && filesOf(folder).some((name) => /^python3?(\.exe)?$/.test(name)))
+    .filter(
+      (folder) => folder !== "" && folderEntries(folder).some((name) => /^python3?(\.exe)?$/.test(name)),
+    )
     .map((folder) => dirname(realPath(folder)));
   const libs = [...roots, ...onPath, join(homedir(), ".local"), "/usr/local", "/usr"].flatMap((root) => [
-    ...filesOf(join(root!, "lib"))
+    ...folderEntries(join(root!, "lib"))
       .filter((name) => /^python3(\.\d+)?$/.test(name))
       .flatMap((name) =>
         ["site-packages", "dist-packages"].map((folder) => join(root!, "lib", name, folder)),
@@ -182,7 +184,7 @@ function pythonFolders(env: Readonly<Record<string, string | undefined>>): reado
   return [...new Set(libs)];
 }
 
-function filesOf(folder: string): readonly string[] {
+export function folderEntries(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch {
@@ -196,71 +198,4 @@ function realPath(file: string): string {
   } catch {
     return file;
   }
-}
-
-/** A program library, as its first bytes describe it. */
-interface Binary {
-  readonly platform: string;
-  readonly arch: string;
-}
-
-const ELF_MACHINES: Readonly<Record<number, string>> = {
-  3: "ia32",
-  8: "mips",
-  21: "ppc64",
-  22: "s390x",
-  40: "arm",
-  62: "x64",
-  183: "arm64",
-  243: "riscv64",
-  258: "loong64",
-};
-const PE_MACHINES: Readonly<Record<number, string>> = { 332: "ia32", 34404: "x64", 43620: "arm64" };
-const MACH_MACHINES: Readonly<Record<number, string>> = { 16777223: "x64", 16777228: "arm64" };
-
-/**
- * Says what keeps this process from opening a file as a library, for the end of a text: `got a library for linux
- * arm64`. The system's loader says of a library for another processor that the file does not exist.
- *
- * @returns undefined if nothing is known against it
- */
-export function faultOfLibraryFile(file: string, { platform, arch }: Binary = process): string | undefined {
-  // The system's loader looks for a bare name.
-  if (dirname(file) === "." && !file.startsWith(".")) return undefined;
-  try {
-    if (!statSync(file).isFile()) return "got something that is not a file";
-    const binary = readBinary(file);
-    if (binary === undefined) return "got a file that is not a library";
-    const fits = binary.platform === platform && (binary.arch === arch || binary.arch === "any");
-    return fits ? undefined : `got a library for ${binary.platform} ${binary.arch}`;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "got no such file";
-    return `got a file that cannot be read (${TritonError.from(error).message})`;
-  }
-}
-
-function readBinary(file: string): Binary | undefined {
-  const head = new DataView(new ArrayBuffer(4096));
-  const descriptor = openSync(file, "r");
-  try {
-    readSync(descriptor, head, 0, head.byteLength, 0);
-  } finally {
-    closeSync(descriptor);
-  }
-  const magic = head.getUint32(0);
-  if (magic === 0x7f454c46) {
-    const isLittle = head.getUint8(5) === 1;
-    const machine = head.getUint16(18, isLittle);
-    return { platform: "linux", arch: ELF_MACHINES[machine] ?? `processor ${machine}` };
-  }
-  if (magic === 0xcffaedfe) {
-    const machine = head.getUint32(4, true);
-    return { platform: "darwin", arch: MACH_MACHINES[machine] ?? `processor ${machine}` };
-  }
-  if (magic === 0xcafebabe) return { platform: "darwin", arch: "any" };
-  if (magic >>> 16 !== 0x4d5a) return undefined;
-  const at = head.getUint32(0x3c, true);
-  if (at > head.byteLength - 6 || head.getUint32(at) !== 0x50450000) return undefined;
-  const machine = head.getUint16(at + 4, true);
-  return { platform: "win32", arch: PE_MACHINES[machine] ?? `processor ${machine}` };
 }

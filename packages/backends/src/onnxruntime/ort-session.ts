@@ -23,6 +23,7 @@ import {
 } from "@tritonjs/protocol";
 import type { InferenceSession, Tensor as OrtTensor } from "onnxruntime-node";
 import { describeOnnxModel, type SessionTensor, type SessionTensors } from "./describe-onnx-model.js";
+import { advice } from "./gpu-doctor.js";
 import { modelLabel } from "./onnx-file.js";
 import {
   type NativeOptions,
@@ -54,7 +55,7 @@ export async function createSession(
       const next = chain[i + 1];
       if (next !== undefined) {
         warn(
-          `execution provider '${providerName(provider)}' cannot be used: ${messageOf(error)}; trying '${providerName(next)}'`,
+          `execution provider '${providerName(provider)}' cannot be used: ${messageOf(error)}${advice(providerName(provider), undefined)}; trying '${providerName(next)}'`,
         );
       }
     }

@@ -2,14 +2,9 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Backend, type BackendFactory, workerExecutor } from "@tritonjs/core/backend";
+import { ParameterReader } from "@tritonjs/core/internal";
 import { assertOptions, definedMembers, errorFor, optionTypes, type TensorSpec } from "@tritonjs/protocol";
-import {
-  assertInteger,
-  assertOneOf,
-  completeTensors,
-  mediaOptionError,
-  ParameterReader,
-} from "../media/media-parameters.js";
+import { assertInteger, assertOneOf, completeTensors, mediaOptionError } from "../media/media-parameters.js";
 import { type CtcPlan, ctcTensors } from "./ctc-decoder.js";
 import { readArpa } from "./ngram-model.js";
 import { readHotWords, readVocabulary } from "./read-units.js";

@@ -2,10 +2,11 @@ import { execFile } from "node:child_process";
 import { cpus, freemem, totalmem } from "node:os";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { getHeapStatistics } from "node:v8";
-import { chosenGpus, type DriverGpu } from "../config/gpus.js";
+import { chosenGpus } from "../config/gpus.js";
 import { residentBytes, startProcess } from "../system/start-process.js";
 import type { Log } from "./log.js";
 import { type CollectedFamily, counter, gauge, type Series } from "./metric-families.js";
+import { type GpuReading, loadNvml, type Nvml } from "./nvml.js";
 
 /** Metrics of the machine. Node.js has no pinned memory, so its families report none, as on a Triton without GPU. */
 export class MachineMetrics {
@@ -170,13 +171,16 @@ const GPU_GAUGES: readonly (readonly [name: string, help: string, figure: Figure
 ];
 
 /**
- * Metrics of the GPUs that CUDA shows to this process. `nvidia-smi` is asked when the metrics are scraped, at most once
- * in an interval. Nothing runs between two scrapes. On a machine without that program, the first scrape finds out.
+ * Metrics of the GPUs that CUDA shows to this process. NVML is asked when the metrics are scraped, at most once in an
+ * interval, or `nvidia-smi` where koffi or NVML is missing. Nothing runs between two scrapes. On a machine without
+ * either, the first scrape finds out.
  */
 export class GpuMetrics {
   readonly #now: () => number;
   /** Joules of each GPU since the first reading. */
   readonly #joules = new Map<string, number>();
+  /** The driver's counter of each GPU at the first reading. */
+  readonly #firstEnergy = new Map<string, number>();
   #readings: readonly GpuReading[] = [];
   #readAtMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
@@ -191,6 +195,7 @@ export class GpuMetrics {
     private readonly intervalMs: number,
     private readonly log: Pick<Log, "warning">,
     now: () => number = () => performance.now(),
+    private readonly nvml: () => Nvml | undefined = loadNvml,
   ) {
     this.#now = now;
   }
@@ -223,7 +228,7 @@ export class GpuMetrics {
 
   async #ask(): Promise<readonly GpuReading[]> {
     try {
-      const readings = await readGpus();
+      const readings = await readGpus(this.nvml());
       if (readings === undefined) this.#over = true;
       else this.#take(readings);
       this.#failures = 0;
@@ -233,11 +238,16 @@ export class GpuMetrics {
     return this.#readings;
   }
 
-  /** The driver's program reports no energy, so the energy is the power over the time between two readings. */
+  /** `nvidia-smi` reports no energy, so the energy is then the power over the time between two readings. */
   #take(readings: readonly GpuReading[]): void {
     const now = this.#now();
     const seconds = Math.max(0, now - this.#readAtMs) / 1000;
-    for (const { uuid, powerUsage } of readings) {
+    for (const { uuid, powerUsage, energy } of readings) {
+      if (energy !== undefined) {
+        if (!this.#firstEnergy.has(uuid)) this.#firstEnergy.set(uuid, energy);
+        this.#joules.set(uuid, energy - this.#firstEnergy.get(uuid)!);
+        continue;
+      }
       if (powerUsage === undefined) continue;
       const before = this.#readings.find((one) => one.uuid === uuid)?.powerUsage;
       const joules = before === undefined ? 0 : ((before + powerUsage) / 2) * seconds;
@@ -268,18 +278,6 @@ function gpuSeries(
   });
 }
 
-/** Measurements of one GPU. A figure that the driver does not know is undefined. */
-interface GpuReading extends DriverGpu {
-  /** Share of time in which the GPU was busy, from 0 to 1. */
-  readonly utilization: number | undefined;
-  readonly memoryTotalBytes: number | undefined;
-  readonly memoryUsedBytes: number | undefined;
-  /** Watts. */
-  readonly powerUsage: number | undefined;
-  /** Watts. */
-  readonly powerLimit: number | undefined;
-}
-
 /** Fields of a line, in the order in which they are read. */
 const QUERY = "index,uuid,utilization.gpu,memory.total,memory.used,power.draw,power.limit";
 
@@ -288,17 +286,34 @@ const TIMEOUT_MS = 5_000;
 const BYTES_PER_MIB = 1_048_576;
 
 /**
- * Reads the figures of all GPUs that CUDA shows to this process, with NVIDIA's `nvidia-smi`.
+ * Reads the figures of all GPUs that CUDA shows to this process, with NVML or with NVIDIA's `nvidia-smi`.
  *
- * @returns undefined if the program does not exist
- * @throws Error if the program fails, takes too long, or prints something else
+ * @returns undefined if neither exists
+ * @throws Error if NVML or the program fails, or the program takes too long or prints something else
  */
-async function readGpus(): Promise<readonly GpuReading[] | undefined> {
+async function readGpus(nvml: Nvml | undefined): Promise<readonly GpuReading[] | undefined> {
+  if (nvml !== undefined) {
+    return chosenGpus(await inTime(nvml.read(), "NVML"), process.env.CUDA_VISIBLE_DEVICES);
+  }
   const text = await askDriver();
   if (text === undefined) return undefined;
   if (/no devices were found/i.test(text)) return [];
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   return chosenGpus(lines.map(readLine), process.env.CUDA_VISIBLE_DEVICES);
+}
+
+/** Waits for an answer of the driver for a limited time. */
+async function inTime<T>(answer: Promise<T>, who: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const text = `${who}: did not answer within ${TIMEOUT_MS / 1000} seconds`;
+    timer = setTimeout(() => reject(new Error(text)), TIMEOUT_MS);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function askDriver(): Promise<string | undefined> {

@@ -8,10 +8,10 @@ import { identityOnnx } from "../../../../../test/support/onnx-models.js";
 import { outcomeOf } from "../../../../../test/support/outcome.js";
 import { RepositoryOnDisk } from "../../../../../test/support/repository-on-disk.js";
 import type { Koffi } from "../../../../core/src/optional-packages.js";
+import { faultOfLibraryFile } from "../../../src/onnxruntime/library-file.js";
 import { bindOrtApi } from "../../../src/onnxruntime/ort-c-api.js";
 import {
   chooseLibrary,
-  faultOfLibraryFile,
   findLibraries,
   type LibraryPlaces,
   placesOfMachine,

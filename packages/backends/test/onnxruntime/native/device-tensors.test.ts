@@ -1,4 +1,5 @@
 import { Tensor, Triton } from "@tritonjs/core";
+import type { NdArray } from "ndarray";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { matrixOnnx } from "../../../../../test/support/onnx-models.js";
 import { outcomeOf, outcomesOf } from "../../../../../test/support/outcome.js";
@@ -177,7 +178,7 @@ describe("tensors between calls of a callback", () => {
             expect(once.twice).toBeInstanceOf(Tensor);
             const twice = await infer<Inner>("b", { x: once.twice }, { deviceOutputs });
             // A tensor may be passed on more than once, and read.
-            const { twice: y } = await infer<{ twice: Float32Array }>("b", { x: twice.twice });
+            const { twice: y } = await infer<{ twice: NdArray<Float32Array> }>("b", { x: twice.twice });
             expect([...(twice.twice.elements as Float32Array)]).toEqual([4, 8, 12, 16]);
             return { y };
           }),

@@ -5,6 +5,7 @@ import { outcomeOf } from "../../../../../test/support/outcome.js";
 import { readPrototxt } from "../../../../core/src/config/prototxt.js";
 import { type OnnxRuntimeOptions, onnxruntime } from "../../../src/onnxruntime/index.js";
 import { onnxOptionsOf } from "../../../src/onnxruntime/onnx-options.js";
+import { chooseLibrary } from "../../../src/onnxruntime/ort-library.js";
 import { type Recorded, recordingLibrary } from "./recording-library.js";
 
 const silent = { error() {}, warn() {}, info() {}, debug() {} };
@@ -259,12 +260,28 @@ describe("a provider that cannot be used", () => {
     ]);
   });
 
+  it.each(["cuda", "tensorrt"])("is skipped with options too, with the real library: %s", async (name) => {
+    const real = chooseLibrary();
+    if (real.providerFiles.includes(name)) return;
+    const warnings: string[] = [];
+    await using triton = new Triton({ logger: silent });
+    const executionProviders = [{ name, device_id: "0" }];
+    const onWarning = (text: string) => void warnings.push(text);
+    const handle = triton.bind({
+      modelName: "m",
+      inferFunc: onnxruntime({ model, library: real.file, executionProviders, onWarning }),
+    });
+    await handle.ready();
+    expect(handle.instances()[0]!.details.executionProvider).toBe("cpu");
+    expect(warnings).toEqual([expect.stringContaining(`execution provider '${name}' cannot be used: `)]);
+  });
+
   it("fails the load with strictProviders", async () => {
     const { outcome } = await load(
       { executionProviders: ["cuda"], strictProviders: true },
       { providers: [CUDA], failing },
     );
-    expect(outcome).toBe(
+    expect(outcome).toContain(
       "INVALID_ARG cannot load the ONNX model given as bytes: execution provider 'cuda' cannot be used: libcudnn.so.9: cannot open shared object file",
     );
   });

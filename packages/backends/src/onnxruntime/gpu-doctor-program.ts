@@ -1,0 +1,40 @@
+import { requireKoffi } from "@tritonjs/core/internal";
+import { TritonError } from "@tritonjs/protocol";
+import { identityModel } from "./device-values.js";
+import { appendProvider } from "./execution-providers.js";
+import { bindOrtApi } from "./ort-c-api.js";
+import { shortNames } from "./provider-names.js";
+
+/*
+ * The program in which the doctor opens a library, or a session, so that a crash is an answer. It prints what is wrong,
+ * and nothing if all is well. Arguments: `open`, the library, and libraries that it needs to find in its process; or
+ * `session`, the library of ONNX Runtime and the provider; or `describe` and the library, which prints what it is.
+ */
+
+const FLOAT = 1;
+
+function openSession(library: string, provider: string): void {
+  const api = bindOrtApi(requireKoffi(), library);
+  const settings = api.read((to) => api.createSessionOptions(to));
+  appendProvider(api, settings, { name: provider, options: {} });
+  const model = identityModel(FLOAT);
+  const at = Number(api.koffi.address(model));
+  const environment = api.environment();
+  api.read((to) => api.createSessionFromArray(environment, at, model.byteLength, settings, to));
+}
+
+const [, , task, library, ...more] = process.argv;
+try {
+  if (task === "session") openSession(library!, more[0]!);
+  else if (task === "describe") {
+    const { version, build, providers } = bindOrtApi(requireKoffi(), library!);
+    process.stdout.write(JSON.stringify({ version, build, providers: shortNames(providers) }));
+  } else {
+    const koffi = requireKoffi();
+    for (const one of more) koffi.load(one, { global: true });
+    koffi.load(library!);
+  }
+} catch (error) {
+  process.stdout.write(TritonError.from(error).message.split("\n")[0]!);
+  process.exitCode = 1;
+}
