@@ -148,25 +148,10 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     return due === Number.POSITIVE_INFINITY && this.shares === undefined;
   }
 
-  /** When the answer to a request is due: by its own deadline or timeout, else by its level, else by the model. */
-  #dueOf(request: InferenceRequest): number {
-    const { deadline, clientLimitMs, reserveMs, queueTimeoutMicroseconds: timeout, queueStart } = request;
-    let own = deadline ?? Number.POSITIVE_INFINITY;
-    if (timeout > 0) own = Math.min(own, queueStart + timeout / 1000);
-    if (clientLimitMs > 0) own = Math.min(own, queueStart + clientLimitMs);
-    if (own < Number.POSITIVE_INFINITY) return own - reserveMs;
-    const { defaultTimeoutMicroseconds } = policyOf(
-      this.#batching,
-      levelOf(this.#batching, request.priority),
-    );
-    if (defaultTimeoutMicroseconds > 0) return queueStart + defaultTimeoutMicroseconds / 1000;
-    return this.#defaultLimitMs > 0 ? queueStart + this.#defaultLimitMs : Number.POSITIVE_INFINITY;
-  }
-
   /** Sets when a request is due, and its place in the order. */
   place(request: InferenceRequest): void {
     request.ticket = this.#ticket++;
-    request.due = this.#dueOf(request);
+    request.due = dueOf(request, this.#batching, this.#defaultLimitMs);
     if (this.shares === undefined) request.order = request.due;
     else this.shares.place(request);
   }
@@ -294,3 +279,23 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
 
 /** Number of places at the front of the array that may be empty. */
 const COMPACT_AT = 256;
+
+/**
+ * When the answer to a request is due: by its own deadline or timeout, else by its level, else by the model.
+ *
+ * @param defaultLimitMs limit of requests that bring none and whose level has none; 0 for none
+ */
+export function dueOf(
+  request: InferenceRequest,
+  batching: ModelDynamicBatching,
+  defaultLimitMs: number,
+): number {
+  const { deadline, clientLimitMs, reserveMs, queueTimeoutMicroseconds: timeout, queueStart } = request;
+  let own = deadline ?? Number.POSITIVE_INFINITY;
+  if (timeout > 0) own = Math.min(own, queueStart + timeout / 1000);
+  if (clientLimitMs > 0) own = Math.min(own, queueStart + clientLimitMs);
+  if (own < Number.POSITIVE_INFINITY) return own - reserveMs;
+  const { defaultTimeoutMicroseconds } = policyOf(batching, levelOf(batching, request.priority));
+  if (defaultTimeoutMicroseconds > 0) return queueStart + defaultTimeoutMicroseconds / 1000;
+  return defaultLimitMs > 0 ? queueStart + defaultLimitMs : Number.POSITIVE_INFINITY;
+}
