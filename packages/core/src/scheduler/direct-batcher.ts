@@ -1,4 +1,10 @@
-import { elementByteSize, elementCount, type ModelConfig, Tensor, type TritonError } from "@tritonjs/protocol";
+import {
+  elementByteSize,
+  elementCount,
+  type ModelConfig,
+  Tensor,
+  type TritonError,
+} from "@tritonjs/protocol";
 import type { Tensors } from "../batch/batch-tensors.js";
 import { EqualInputsRule, Payload } from "../batch/payload.js";
 import { defaultDynamicBatching } from "../config/defaults.js";

@@ -365,6 +365,19 @@ export class ArrivalsByLimit {
     return all;
   }
 
+  /** The limit that this share of the rows has, with its neighbours; undefined if no limit has so many. */
+  mainLimit(share: number, now: number): number | undefined {
+    const least = share * this.total(now);
+    for (const [key, bin] of this.#bins) {
+      let near = this.#fade(bin, now);
+      for (const other of [this.#bins.get(key - 1), this.#bins.get(key + 1)]) {
+        if (other !== undefined) near += this.#fade(other, now);
+      }
+      if (near > 0 && near >= least) return bin.limitMs;
+    }
+    return undefined;
+  }
+
   /** Rows of all limits. */
   total(now: number): number {
     let sum = 0;

@@ -17,7 +17,13 @@ import type { SequenceInfo, SequencePlace } from "../request-info.js";
 import type { Clock, DeadlineQueue } from "../system/clock.js";
 import { copyTensor } from "../tensor-rows.js";
 import { DynamicBatchScheduler } from "./dynamic-batch-scheduler.js";
-import { type SequenceHost, type Slot, SlotBatcher, endedEarlyError, type WaitingRequest } from "./sequence.js";
+import {
+  endedEarlyError,
+  type SequenceHost,
+  type Slot,
+  SlotBatcher,
+  type WaitingRequest,
+} from "./sequence.js";
 
 /**
  * The oldest strategy at one instance. Each sequence in a slot hands one request at a time to a dynamic batcher, which

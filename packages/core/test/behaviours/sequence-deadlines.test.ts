@@ -27,7 +27,12 @@ async function bind(strategy: "direct" | "oldest", config: ModelOptions = {}) {
       await new Promise<void>((done) => clock.setTimer(model.msPerRow * x.data.length, done));
       return { y: x };
     }),
-    config: { maxBatchSize: 4, sequence: { strategy, maxSequenceIdleMicroseconds: 60_000_000 }, parameters: { deadlines: "true" }, ...config },
+    config: {
+      maxBatchSize: 4,
+      sequence: { strategy, maxSequenceIdleMicroseconds: 60_000_000 },
+      parameters: { deadlines: "true" },
+      ...config,
+    },
   });
   await handle.ready();
   const send = (id: number, value: number, flags: object = {}, options: InferOptions = {}) =>
@@ -35,7 +40,9 @@ async function bind(strategy: "direct" | "oldest", config: ModelOptions = {}) {
   const teach = async () => {
     for (let round = 0; round < 5; round++) {
       for (let slots = 1; slots <= 4; slots++) {
-        const sent = Array.from({ length: slots }, (_, i) => send(i + 1, 0, { start: round === 0 && i === slots - 1 }));
+        const sent = Array.from({ length: slots }, (_, i) =>
+          send(i + 1, 0, { start: round === 0 && i === slots - 1 }),
+        );
         await clock.advance(60);
         await Promise.all(sent);
       }
@@ -68,7 +75,9 @@ describe.each(["direct", "oldest"] as const)("deadlines of sequences under the %
     const next = send(9, 2);
     await clock.advance(60);
     expect(await start).toContain("was refused");
-    expect(await next).toMatch(/another request of the same sequence was cancelled|must specify the START flag/);
+    expect(await next).toMatch(
+      /another request of the same sequence was cancelled|must specify the START flag/,
+    );
     expect(await send(9, 3)).toContain("must specify the START flag");
     const again = send(9, 4, { start: true, end: true });
     await clock.advance(60);

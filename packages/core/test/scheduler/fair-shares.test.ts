@@ -42,7 +42,9 @@ describe("fair shares", () => {
     costly.batchCost = 20;
     shares.place(costly);
     shares.joined(costly);
-    expect([large.share!.account.finish - large.order, costly.share!.account.finish - costly.order]).toEqual([8, 20]);
+    expect([large.share!.account.finish - large.order, costly.share!.account.finish - costly.order]).toEqual([
+      8, 20,
+    ]);
   });
 
   it("give the cost of a request that leaves without having run back", () => {
