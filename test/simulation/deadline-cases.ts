@@ -87,6 +87,14 @@ export const OTHER_CASES: readonly DeadlineCase[] = [
     classes: [{ share: 1, limitMs: 60 }],
   },
   {
+    name: "20 + 1 n ms, up to 16; one limit of 60 ms",
+    ...PLAIN,
+    fixedMs: 20,
+    perRowMs: 1,
+    maxBatchSize: 16,
+    classes: [{ share: 1, limitMs: 60 }],
+  },
+  {
     name: "20 ms, one by one; 100, 1000 ms",
     ...PLAIN,
     fixedMs: 0,

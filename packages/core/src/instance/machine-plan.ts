@@ -43,13 +43,8 @@ export interface PlannedBatcher {
   form(): void;
   /** Milliseconds of an instance for each millisecond, which the deadlines of its requests demand. */
   load(now: number): number;
-  /**
-   * Milliseconds of the work that runs before a request of another model.
-   *
-   * @param due when the answer to it is due
-   * @param order its place in the order of shares
-   */
-  workBefore(due: number, order: number): number;
+  /** Milliseconds of the work that runs before this place in the order of shares of all models. */
+  workBefore(order: number): number;
 }
 
 /** Work of one model that waits for its turn. */

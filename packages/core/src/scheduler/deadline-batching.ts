@@ -4,10 +4,20 @@ import type { InstanceGroup } from "../instance/instance-group.js";
 import { type NextBatch, PATIENCE_MS, type PlannedBatcher } from "../instance/machine-plan.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { InferenceRequest } from "../request/inference-request.js";
+import {
+  type ChosenRequests,
+  datedOf,
+  fairBatch,
+  ListView,
+  msOf,
+  playOut,
+  smallest,
+  type Window,
+  windowFrom,
+} from "./batch-windows.js";
 import type { FairShares } from "./fair-shares.js";
 import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
-import { type InstanceTimes, LearnedTimes } from "./learned-times.js";
-import type { QueuedRequestView } from "./priority-queue.js";
+import { ArrivalsByLimit, type InstanceTimes, LearnedTimes } from "./learned-times.js";
 import type { UrgencyQueue } from "./urgency-queue.js";
 
 /** Share of the best rate of in-time answers that a batch must reach while time is scarce. */
@@ -18,6 +28,14 @@ const SCARCE_LOSS_WIDTH = 0.04;
 /** The same for the demand, as a share of what the instances can do. */
 const SCARCE_DEMAND = 0.9;
 const SCARCE_DEMAND_WIDTH = 0.1;
+/** Share of the arrivals that have one limit, from which on batches need not leave time for tighter ones. */
+const ONE_LIMIT = 0.9;
+/** A batch keeps up if it has this many times the rows that arrive meanwhile. */
+const KEEPS_UP = 1.1;
+/** In-time answers that each arrival during a batch is worth, where all have one limit. */
+const LOST_ARRIVALS = 0.5;
+/** In-time answers that leaving requests out must gain. */
+const LEAST_GAIN = 0.5;
 /** Weight that the share of lost requests keeps with each arrival: about the last 200 count. */
 const KEPT_LOSS = 0.995;
 /** Batches are chosen for this many times the demand. */
@@ -41,7 +59,7 @@ const CONTENDED_MARGIN = 1.15;
 /** Steps in which the time of such batches is found. */
 const OWN_BATCH_STEPS = 3;
 /** What was learnt this long ago is tried again: a request for which it leaves no hope runs, in milliseconds. */
-const STALE_MS = 1000;
+export const STALE_MS = 1000;
 
 /**
  * Batches by deadline (`deadlines`). The batcher asks it three things: may a request come in, which requests are next,
@@ -116,9 +134,8 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
     if (times === undefined || this.#isStale(now)) return;
     const idleInMs = this.#idleInMs(now);
     if (idleInMs.length === 0) return;
-    const ownMs = this.#queue.countBefore(request.order) / times.topRowsPerMs;
-    const queuedMs = Math.max(ownMs / idleInMs.length, (ownMs + this.#othersBefore(request)) / this.#places);
-    const expectedMs = idleInMs[0]! + queuedMs + times.expectedMs(request.rows);
+    const expectedMs =
+      idleInMs[0]! + this.#queuedMs(request, times, idleInMs.length) + times.expectedMs(request.rows);
     if (now + expectedMs <= due) return;
     if (this.#queue.delays(request)) {
       request.due = Number.POSITIVE_INFINITY;
@@ -193,12 +210,25 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
     return this.#load;
   }
 
-  workBefore(due: number, order: number): number {
+  workBefore(order: number): number {
     const { shares } = this;
     const times = this.#times.next;
     // The order of a model's own shares says nothing about other models.
-    if (times === undefined || shares?.isCommon === false) return 0;
-    return this.#queue.countBefore(shares === undefined ? due : order) / times.topRowsPerMs;
+    if (times === undefined || shares?.isCommon !== true) return 0;
+    return this.#queue.countBefore(order) / times.topRowsPerMs;
+  }
+
+  /**
+   * Milliseconds that a request waits for others in the order of shares. In the order of deadlines, requests without hope
+   * leave those behind them their place, so the queue in front says little.
+   */
+  #queuedMs({ order }: InferenceRequest, times: InstanceTimes, instances: number): number {
+    const queue = this.#queue;
+    if (!queue.isFair) return 0;
+    const ownMs = queue.countBefore(order) / times.topRowsPerMs;
+    let allMs = ownMs;
+    for (const other of this.#others()) allMs += other.workBefore(order);
+    return Math.max(ownMs / instances, allMs / this.#places);
   }
 
   /** Milliseconds until each place where a batch may start is free, ascending: an instance, with its resources. */
@@ -216,13 +246,6 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
     const demand = serving[0]?.lease?.demand;
     const places = demand === undefined ? undefined : plan?.places(demand);
     return places ?? Math.max(1, serving.length);
-  }
-
-  /** Milliseconds of the work of other models that runs before a request. */
-  #othersBefore({ due, order }: InferenceRequest): number {
-    let sum = 0;
-    for (const other of this.#others()) sum += other.workBefore(due, order);
-    return sum;
   }
 
   #others(): ReadonlySet<PlannedBatcher> {
@@ -277,7 +300,12 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
     const idleInMs = this.#idleInMs(now);
     const load = this.load(now);
     const scarcity = this.#scarcity(this.#loads(load, now).total);
-    const most = Math.min(limit, this.#mostRows(now, times, load * times.rowsPerMs(times.best), idleInMs));
+    // Requests that all have one limit gain nothing from small batches: those that wait now are the next ones to be late.
+    const hasOneLimit = this.#hasOneLimit(now);
+    const most =
+      hasOneLimit && this.#others().size === 0
+        ? limit
+        : Math.min(limit, this.#mostRows(now, times, load * times.rowsPerMs(times.best), idleInMs));
     const count = queue.datedCount;
     if (count === 0) return { dated: [], maxRows: most };
     let chosen = windowFrom(queue, 0, now, times, most);
@@ -291,11 +319,57 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
       }
       chosen = windows.find(({ perMs }) => perMs >= ENOUGH_GOODPUT * scarcity * best)!;
     }
+    if (scarcity < 1) chosen = this.#keepingUp(chosen, idleInMs, now, times, most, hasOneLimit);
     const { from, to, maxRows } = chosen;
     const dated = datedOf(queue, from, to);
     this.#endLeftOut(datedOf(queue, 0, from), chosen.rows, now, times);
     // Listeners of requests that were ended may have cancelled others.
     return { dated: dated.filter(({ holder }) => holder === queue), maxRows };
+  }
+
+  /** True if nearly all requests have one limit, and the one that is due next is not one of the few that are tighter. */
+  #hasOneLimit(now: number): boolean {
+    const limitMs = this.#arrivals.mainLimit(ONE_LIMIT, now);
+    if (limitMs === undefined || this.#queue.datedCount === 0) return false;
+    const { due, queueStart } = this.#queue.dated(0);
+    return due - queueStart >= limitMs / 2;
+  }
+
+  /**
+   * Leaves out the tightest members of a batch if it would not keep up with the arrivals, and more answers are in time
+   * without them. Otherwise each batch would be smaller than the one before, because its members have waited longer.
+   */
+  #keepingUp(
+    chosen: Window,
+    idleInMs: readonly number[],
+    now: number,
+    times: InstanceTimes,
+    most: number,
+    hasOneLimit: boolean,
+  ): Window {
+    const queue = this.#queue;
+    const rate = this.#arrivals.total(now);
+    const isSlow = chosen.rows / times.expectedMs(chosen.rows) < (KEEPS_UP * rate) / idleInMs.length;
+    if (!chosen.isTight || !isSlow) return chosen;
+    // Requests of other limits that wait can use the time that a batch takes.
+    const worthOfMs = hasOneLimit ? LOST_ARRIVALS * rate : 0;
+    const worthOf = (window: Window): number => {
+      const { inTime, busyMs } = playOut(queue, window, now, times, most, idleInMs);
+      return inTime - worthOfMs * busyMs;
+    };
+    let best = chosen;
+    let bestValue = worthOf(chosen) + LEAST_GAIN;
+    let window = chosen;
+    while (
+      window.isTight &&
+      window.from + 1 < queue.datedCount &&
+      window.from - chosen.from < this.#maxRows
+    ) {
+      window = windowFrom(queue, window.from + 1, now, times, most, window);
+      const value = worthOf(window);
+      if (value > bestValue) [best, bestValue] = [window, value];
+    }
+    return best;
   }
 
   /**
@@ -497,171 +571,6 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
 
 const NO_OTHERS: ReadonlySet<PlannedBatcher> = new Set();
 
-/** A run of requests in the order of their deadlines that would be a batch. */
-interface ChosenRequests {
-  readonly dated: readonly InferenceRequest[];
-  readonly maxRows: number;
-}
-
-/** The requests with deadlines in these places of the queue. */
-function datedOf(queue: UrgencyQueue, from: number, to: number): InferenceRequest[] {
-  return Array.from({ length: to - from }, (_, i) => queue.dated(from + i));
-}
-
-interface Window {
-  readonly from: number;
-  readonly to: number;
-  readonly rows: number;
-  readonly maxRows: number;
-  /** In-time answers for each millisecond. */
-  readonly perMs: number;
-  /** True if the deadline of the first request keeps the batch smaller than it could be. */
-  readonly isTight: boolean;
-}
-
-/**
- * The largest batch that begins with a request and answers it in time.
- *
- * @param before window that begins one request earlier, and so ends no later
- */
-function windowFrom(
-  queue: UrgencyQueue,
-  from: number,
-  now: number,
-  times: InstanceTimes,
-  most: number,
-  before?: Window,
-): Window {
-  const first = queue.dated(from);
-  const inTime = times.largestWithin(first.due - now);
-  const maxRows = Math.max(first.rows, Math.min(most, inTime));
-  const reached = before !== undefined && before.to > from;
-  let rows = reached ? before.rows - queue.dated(from - 1).rows : first.rows;
-  let to = reached ? before.to : from + 1;
-  for (; to < queue.datedCount; to++) {
-    const next = queue.dated(to).rows;
-    if (rows + next > maxRows) break;
-    rows += next;
-  }
-  const isTight = to < queue.datedCount && inTime < most;
-  return { from, to, rows, maxRows, perMs: (to - from) / times.expectedMs(rows), isTight };
-}
-
-/** A batch in the order of shares. */
-interface FairBatch {
-  readonly requests: readonly InferenceRequest[];
-  readonly rows: number;
-  /** In-time answers for each millisecond. */
-  readonly perMs: number;
-}
-
-/** The first requests of a list that are in time together, up to a number of rows. */
-function fairBatch(
-  list: readonly InferenceRequest[],
-  most: number,
-  now: number,
-  times: InstanceTimes,
-): FairBatch {
-  const requests: InferenceRequest[] = [];
-  let rows = 0;
-  let due = Number.POSITIVE_INFINITY;
-  for (const request of list) {
-    const grown = rows + request.rows;
-    const tightest = Math.min(due, request.due);
-    if (requests.length > 0 && (grown > most || now + times.plannedMs(grown) > tightest)) break;
-    requests.push(request);
-    rows = grown;
-    due = tightest;
-  }
-  return { requests, rows, perMs: rows === 0 ? 0 : requests.length / times.expectedMs(rows) };
-}
-
-/** The smallest number from 1 to `most` for which a condition holds that holds for all larger ones; else `most`. */
-function smallest(most: number, holds: (value: number) => boolean): number {
-  let low = 1;
-  let high = most;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (holds(middle)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
-}
-
-/** Expected duration of a batch between two sizes. */
-function msOf(times: InstanceTimes, rows: number): number {
-  const below = Math.floor(rows);
-  return times.expectedMs(below) + (rows - below) * (times.expectedMs(below + 1) - times.expectedMs(below));
-}
-
-/** Requests in an order of their own, as a queue that is read from the front. */
-class ListView implements QueuedRequestView {
-  #at = 0;
-
-  constructor(private readonly requests: readonly InferenceRequest[]) {}
-
-  get head(): InferenceRequest | undefined {
-    return this.requests[0];
-  }
-
-  after(request: InferenceRequest): InferenceRequest | undefined {
-    if (this.requests[this.#at] !== request) this.#at = this.requests.indexOf(request);
-    return this.requests[++this.#at];
-  }
-}
-
-/** Rows that arrive, by the limit of their requests. */
-interface LimitRate {
-  readonly limitMs: number;
-  readonly rowsPerMs: number;
-}
-
-/** Limits within a quarter of an octave count as one. */
-const BINS_PER_OCTAVE = 4;
-/** A bin with fewer rows than this in its window is left out. */
-const LEAST_ROWS = 0.05;
-
-/** Learns how many rows arrive, by the time that their requests leave for an answer. Old arrivals fade. */
-class ArrivalsByLimit {
-  /** Time after which an arrival counts a third, in milliseconds. */
-  windowMs = 100;
-  readonly #bins = new Map<number, { limitMs: number; rowsPerMs: number; at: number }>();
-
-  add(limitMs: number, rows: number, now: number): void {
-    if (!(limitMs > 0) || limitMs === Number.POSITIVE_INFINITY) return;
-    const key = Math.round(Math.log2(limitMs) * BINS_PER_OCTAVE);
-    let bin = this.#bins.get(key);
-    if (bin === undefined) {
-      bin = { limitMs, rowsPerMs: 0, at: now };
-      this.#bins.set(key, bin);
-    }
-    bin.limitMs += 0.05 * (limitMs - bin.limitMs);
-    bin.rowsPerMs = this.#fade(bin, now) + rows / this.windowMs;
-    bin.at = now;
-  }
-
-  rates(now: number): readonly LimitRate[] {
-    const all: LimitRate[] = [];
-    for (const bin of this.#bins.values()) {
-      const rowsPerMs = this.#fade(bin, now);
-      if (rowsPerMs * this.windowMs > LEAST_ROWS) all.push({ limitMs: bin.limitMs, rowsPerMs });
-    }
-    return all;
-  }
-
-  /** Rows of all limits. */
-  total(now: number): number {
-    let sum = 0;
-    for (const bin of this.#bins.values()) sum += this.#fade(bin, now);
-    return sum;
-  }
-
-  #fade({ rowsPerMs, at }: { readonly rowsPerMs: number; readonly at: number }, now: number): number {
-    return rowsPerMs * Math.exp((at - now) / this.windowMs);
-  }
-}
-
-/** The refusal of a request whose answer would be late. */
 export function hopelessError(request: InferenceRequest, allowedMs: number, expectedMs: number): TritonError {
   const retryAfterMs = Math.max(1, Math.ceil(expectedMs - allowedMs));
   return errorWithoutStack(

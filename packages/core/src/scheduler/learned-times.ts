@@ -325,3 +325,67 @@ function firstFit(rows: number, durationMs: number): DurationFit {
     covariance: 0,
   };
 }
+
+/** Rows that arrive, by the limit of their requests. */
+interface LimitRate {
+  readonly limitMs: number;
+  readonly rowsPerMs: number;
+}
+
+/** Limits within a quarter of an octave count as one. */
+const BINS_PER_OCTAVE = 4;
+/** A bin with fewer rows than this in its window is left out. */
+const LEAST_ROWS = 0.05;
+
+/** Learns how many rows arrive, by the time that their requests leave for an answer. Old arrivals fade. */
+export class ArrivalsByLimit {
+  /** Time after which an arrival counts a third, in milliseconds. */
+  windowMs = 100;
+  readonly #bins = new Map<number, { limitMs: number; rowsPerMs: number; at: number }>();
+
+  add(limitMs: number, rows: number, now: number): void {
+    if (!(limitMs > 0) || limitMs === Number.POSITIVE_INFINITY) return;
+    const key = Math.round(Math.log2(limitMs) * BINS_PER_OCTAVE);
+    let bin = this.#bins.get(key);
+    if (bin === undefined) {
+      bin = { limitMs, rowsPerMs: 0, at: now };
+      this.#bins.set(key, bin);
+    }
+    bin.limitMs += 0.05 * (limitMs - bin.limitMs);
+    bin.rowsPerMs = this.#fade(bin, now) + rows / this.windowMs;
+    bin.at = now;
+  }
+
+  rates(now: number): readonly LimitRate[] {
+    const all: LimitRate[] = [];
+    for (const bin of this.#bins.values()) {
+      const rowsPerMs = this.#fade(bin, now);
+      if (rowsPerMs * this.windowMs > LEAST_ROWS) all.push({ limitMs: bin.limitMs, rowsPerMs });
+    }
+    return all;
+  }
+
+  /** The limit that this share of the rows has, with its neighbours; undefined if no limit has so many. */
+  mainLimit(share: number, now: number): number | undefined {
+    const least = share * this.total(now);
+    for (const [key, bin] of this.#bins) {
+      let near = this.#fade(bin, now);
+      for (const other of [this.#bins.get(key - 1), this.#bins.get(key + 1)]) {
+        if (other !== undefined) near += this.#fade(other, now);
+      }
+      if (near > 0 && near >= least) return bin.limitMs;
+    }
+    return undefined;
+  }
+
+  /** Rows of all limits. */
+  total(now: number): number {
+    let sum = 0;
+    for (const bin of this.#bins.values()) sum += this.#fade(bin, now);
+    return sum;
+  }
+
+  #fade({ rowsPerMs, at }: { readonly rowsPerMs: number; readonly at: number }, now: number): number {
+    return rowsPerMs * Math.exp((at - now) / this.windowMs);
+  }
+}

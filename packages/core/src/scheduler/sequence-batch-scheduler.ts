@@ -5,6 +5,7 @@ import type { InstanceGroup } from "../instance/instance-group.js";
 import type { InferenceRequest, RequestObserver } from "../request/inference-request.js";
 import type { EvictionListener, EvictionReason, SequenceInfo } from "../request-info.js";
 import type { Clock, DeadlineQueue } from "../system/clock.js";
+import { DirectBatcher } from "./direct-batcher.js";
 import type { QueueTotals } from "./priority-queue.js";
 import { ArrivalHold, isPartOfWork, type Scheduler, type SequenceCounts, stoppedError } from "./scheduler.js";
 import {
@@ -16,7 +17,7 @@ import {
   type SlotBatcher,
   type WaitingRequest,
 } from "./sequence.js";
-import { ControlInputs, DirectBatcher, ImplicitStates, OldestBatcher } from "./slot-batchers.js";
+import { ControlInputs, ImplicitStates, OldestBatcher } from "./slot-batchers.js";
 
 export interface SequenceSchedulerOptions {
   /** Number of requests in slots before the first batch, once: a hold for tests. */

@@ -157,13 +157,7 @@ export class Sequence implements RequestHolder {
     const first = this.slot === undefined ? this.#waiting.head : request;
     const others = from(first).filter((other) => other !== request);
     this.#waiting.remove(request);
-    this.#fail(
-      others,
-      errorFor(
-        "SEQUENCE_CANCELLED",
-        "another request of the same sequence was cancelled, which ended the sequence",
-      ),
-    );
+    this.#fail(others, endedEarlyError());
     this.#host.gaveUp(this);
   }
 
@@ -219,6 +213,14 @@ export class Sequence implements RequestHolder {
     this.#host.evicted(this.info, this.#retired);
     this.info = undefined;
   }
+}
+
+/** Error of requests whose sequence has ended because an earlier request of it was cancelled. */
+export function endedEarlyError(): TritonError {
+  return errorFor(
+    "SEQUENCE_CANCELLED",
+    "another request of the same sequence was cancelled, which ended the sequence",
+  );
 }
 
 function from(first: InferenceRequest | undefined): InferenceRequest[] {

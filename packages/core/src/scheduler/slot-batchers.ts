@@ -1,7 +1,5 @@
 import {
   type DataType,
-  elementByteSize,
-  elementCount,
   fromConfigDataType,
   type ModelConfig,
   type SequenceControl,
@@ -9,185 +7,23 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import type { Tensors } from "../batch/batch-tensors.js";
-import { EqualInputsRule, Payload } from "../batch/payload.js";
+import type { Payload } from "../batch/payload.js";
 import { defaultDynamicBatching } from "../config/defaults.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { PlannedBatcher } from "../instance/machine-plan.js";
 import type { ModelInstance } from "../instance/model-instance.js";
-import { InferenceRequest } from "../request/inference-request.js";
-import { NO_SEQUENCE, type SequenceInfo, type SequencePlace } from "../request-info.js";
-import type { Clock, DeadlineQueue, Timer } from "../system/clock.js";
+import type { InferenceRequest } from "../request/inference-request.js";
+import type { SequenceInfo, SequencePlace } from "../request-info.js";
+import type { Clock, DeadlineQueue } from "../system/clock.js";
 import { copyTensor } from "../tensor-rows.js";
 import { DynamicBatchScheduler } from "./dynamic-batch-scheduler.js";
-import { type SequenceHost, type Slot, SlotBatcher, type WaitingRequest } from "./sequence.js";
-
-/**
- * The direct strategy at one instance: the slot of a sequence is its row of the batch. One batch runs at a time. The
- * next batch is formed when the instance is idle again, at the end of the event loop's turn. So clients that have just
- * got their answers can join it with their next requests.
- */
-export class DirectBatcher extends SlotBatcher {
-  readonly #controls: ControlInputs;
-  #rules: DirectRules;
-  #lookDeferred = false;
-  #timer: Timer | undefined;
-
-  /** @param instance the group of this one instance */
-  constructor(
-    config: ModelConfig,
-    instance: InstanceGroup,
-    host: SequenceHost,
-    controls: ControlInputs,
-    clock: Clock,
-  ) {
-    super(instance, host, clock);
-    this.#controls = controls;
-    const { maxQueueDelayMicroseconds = 0, minimumSlotUtilization = 0 } =
-      config.sequenceBatching?.direct ?? {};
-    this.#rules = {
-      maxQueueDelayMs: maxQueueDelayMicroseconds / 1000,
-      minimumSlotUtilization,
-      equalInputs: new EqualInputsRule(config),
-    };
-  }
-
-  /** Always 0: requests that leave their sequence run at once. */
-  get queuedCount(): number {
-    return 0;
-  }
-
-  changed(): void {
-    if (this.#lookDeferred) return;
-    this.#lookDeferred = true;
-    this.clock.defer(() => {
-      this.#lookDeferred = false;
-      this.#look();
-    });
-  }
-
-  slotFreed(): void {
-    this.changed();
-  }
-
-  healthChanged(healthy: boolean): void {
-    if (healthy) this.changed();
-    else this.host.lost(this);
-  }
-
-  hurry(): void {
-    this.#rules = { ...this.#rules, maxQueueDelayMs: 0 };
-    this.changed();
-  }
-
-  failQueued(error: TritonError): void {
-    this.instance.failQueued(error);
-  }
-
-  #look(): void {
-    this.#timer?.cancel();
-    if (this.host.held || this.instance.idleInstances === 0) return;
-    const heads = this.slots.map((slot) => this.host.head(slot));
-    const { rows, waitMs } = formDirectBatch(heads, this.clock.now(), this.#rules);
-    if (waitMs !== undefined) this.#timer = this.clock.setTimer(waitMs, () => this.#look());
-    if (rows.length > 0) this.#run(rows);
-  }
-
-  #run(rows: readonly boolean[]): void {
-    const slot = this.slots[rows.indexOf(true)]!;
-    const first = slot.sequence!.head!;
-    const missing = rows.includes(false) ? this.#nullInputsLike(this.host.head(slot)!.inputs) : undefined;
-    const payload = new Payload();
-    payload.saturated = true;
-    rows.forEach((runs, i) => {
-      payload.add(runs ? this.host.take(this.slots[i]!) : nullRequest(first, missing!));
-    });
-    this.instance.enqueue(payload);
-  }
-
-  #nullInputsLike(inputs: Tensors): Tensors {
-    return this.#controls.addTo(nullInputs(inputs), { ...NO_SEQUENCE, ready: false });
-  }
-}
-
-/**
- * Makes a request that fills a slot. Its inputs have the shapes of a request that runs, with all zeros or empty
- * strings, and it has no caller.
- */
-function nullRequest(like: InferenceRequest, inputs: Tensors): InferenceRequest {
-  const request = new InferenceRequest(like.modelName, { inputs, ready: false });
-  request.batchSize = like.batchSize;
-  return request;
-}
-
-function nullInputs(inputs: Tensors): Tensors {
-  return new Map([...inputs].map(([name, tensor]) => [name, zeros(tensor)]));
-}
-
-function zeros({ datatype, shape }: Tensor): Tensor {
-  const count = elementCount(shape);
-  if (datatype === "BYTES") {
-    return Tensor.fromElements(
-      datatype,
-      shape,
-      Array.from({ length: count }, () => new Uint8Array()),
-    );
-  }
-  return Tensor.fromBytes(datatype, shape, new Uint8Array(count * elementByteSize(datatype)));
-}
-
-/** Rounding error allowed in sums of fractional milliseconds. */
-const CLOCK_ERROR_MS = 1e-6;
-
-export interface DirectRules {
-  /** Longest wait for further requests, in milliseconds; 0 for none. */
-  readonly maxQueueDelayMs: number;
-  /** Share of the slots, from 0 to 1, with which a batch runs before the delay ends; 0 for any. */
-  readonly minimumSlotUtilization: number;
-  readonly equalInputs: EqualInputsRule;
-}
-
-interface DirectDecision {
-  /** For each slot from the lowest: true if its request runs, false if a null request takes its place. */
-  readonly rows: readonly boolean[];
-  /** Set if the requests wait for others: milliseconds until the next look at the latest. */
-  readonly waitMs?: number;
-}
-
-/**
- * The direct strategy's decision, as a pure function of the slots, the time and the rules.
- *
- * ```
- * slot      0        1        2        3
- * waiting   A1 A2    -        C1       -
- * batch     A1       null     C1              up to the highest slot with a request
- * ```
- *
- * A request that differs from the first one in an input that must agree stays in its sequence, and a null request runs
- * in its place.
- *
- * @param heads the next request of each slot
- */
-export function formDirectBatch(
-  heads: readonly (WaitingRequest | undefined)[],
-  now: number,
-  rules: DirectRules,
-): DirectDecision {
-  const ready = heads.filter((head) => head !== undefined);
-  const first = ready[0];
-  if (first === undefined) return { rows: [] };
-  const { maxQueueDelayMs: delay, minimumSlotUtilization: utilization } = rules;
-  if (delay > 0 && utilization > 0) {
-    const age = now - Math.min(...ready.map((request) => request.queueStart));
-    const tooOld = age + CLOCK_ERROR_MS >= delay;
-    if (!tooOld && ready.length / heads.length < utilization) return { rows: [], waitMs: delay - age };
-  }
-  const required = rules.equalInputs.startWith(first.inputs);
-  const highest = heads.findLastIndex((head) => head !== undefined);
-  const rows = heads
-    .slice(0, highest + 1)
-    .map((head) => head !== undefined && (required === undefined || required.holdsFor(head.inputs)));
-  return { rows };
-}
+import {
+  endedEarlyError,
+  type SequenceHost,
+  type Slot,
+  SlotBatcher,
+  type WaitingRequest,
+} from "./sequence.js";
 
 /**
  * The oldest strategy at one instance. Each sequence in a slot hands one request at a time to a dynamic batcher, which
@@ -267,13 +103,17 @@ export class OldestBatcher extends SlotBatcher {
    */
   changed(slot: Slot): void {
     while (!this.#losing && slot.sequence?.head !== undefined && !this.#inFlight.has(slot)) {
+      const { sequence } = slot;
       const request = this.host.take(slot);
       request.batcherStart = this.clock.now();
       try {
         this.#inner.enqueue(request);
       } catch (refusal) {
-        // With deadlines, a request without hope is refused. Its sequence goes on.
+        // With deadlines, a request without hope is refused. Its sequence goes on, unless the model misses its bounds.
+        const { sequenceStart, sequenceEnd } = request;
         request.cancel(TritonError.from(refusal));
+        if (sequenceStart) sequence.failAll(endedEarlyError());
+        if (sequenceStart || sequenceEnd) this.host.gaveUp(sequence);
       }
     }
   }

@@ -164,38 +164,10 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     return due === Number.POSITIVE_INFINITY && this.#rule === undefined;
   }
 
-  /**
-   * When the answer to a request is due: by its own deadline or timeout, else by the default of its caller, its level or
-   * the model.
-   */
-  #dueOf(request: InferenceRequest): number {
-    const { deadline, clientLimitMs, reserveMs, queueTimeoutMicroseconds: timeout, queueStart } = request;
-    let own = deadline ?? Number.POSITIVE_INFINITY;
-    if (timeout > 0) own = Math.min(own, queueStart + timeout / 1000);
-    if (clientLimitMs > 0) own = Math.min(own, queueStart + clientLimitMs);
-    if (own < Number.POSITIVE_INFINITY) return own - reserveMs;
-    const limitMs = this.#defaultLimitMs(request);
-    return limitMs > 0 ? queueStart + limitMs : Number.POSITIVE_INFINITY;
-  }
-
-  /** Limit of a request that brings none, in milliseconds; 0 for none. */
-  #defaultLimitMs(request: InferenceRequest): number {
-    const level = levelOf(this.#batching, request.priority);
-    const policyMs = policyOf(this.#batching, level).defaultTimeoutMicroseconds / 1000;
-    if (this.#limits === undefined) return policyMs;
-    const { callerMs, levelMs, defaultMs } = this.#limits;
-    if (callerMs.size > 0) {
-      const ofCaller = callerMs.get(this.#rule?.nameOf?.(request) ?? callerOf(request, "caller"));
-      if (ofCaller !== undefined) return ofCaller;
-    }
-    // A model without levels of its own takes the priority of the request as its level.
-    return levelMs.get(level === 0 ? request.priority : level) ?? (policyMs > 0 ? policyMs : defaultMs);
-  }
-
   /** Sets when a request is due, and its place in the order. */
   place(request: InferenceRequest): void {
     request.ticket = this.#ticket++;
-    request.due = this.#dueOf(request);
+    request.due = dueOf(request, this.#batching, this.#limits, this.#rule);
     if (this.#rule === undefined) request.order = request.due;
     else this.#rule.place(request);
   }
@@ -323,3 +295,43 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
 
 /** Number of places at the front of the array that may be empty. */
 const COMPACT_AT = 256;
+
+/**
+ * When the answer to a request is due: by its own deadline or timeout, else by the default of its caller, its level or
+ * the model.
+ *
+ * @param rule knows the callers of requests in its own way
+ */
+export function dueOf(
+  request: InferenceRequest,
+  batching: ModelDynamicBatching,
+  limits: DefaultLimits | undefined,
+  rule?: Pick<RequestOrder, "nameOf">,
+): number {
+  const { deadline, clientLimitMs, reserveMs, queueTimeoutMicroseconds: timeout, queueStart } = request;
+  let own = deadline ?? Number.POSITIVE_INFINITY;
+  if (timeout > 0) own = Math.min(own, queueStart + timeout / 1000);
+  if (clientLimitMs > 0) own = Math.min(own, queueStart + clientLimitMs);
+  if (own < Number.POSITIVE_INFINITY) return own - reserveMs;
+  const limitMs = defaultLimitMs(request, batching, limits, rule);
+  return limitMs > 0 ? queueStart + limitMs : Number.POSITIVE_INFINITY;
+}
+
+/** Limit of a request that brings none, in milliseconds; 0 for none. */
+function defaultLimitMs(
+  request: InferenceRequest,
+  batching: ModelDynamicBatching,
+  limits: DefaultLimits | undefined,
+  rule: Pick<RequestOrder, "nameOf"> | undefined,
+): number {
+  const level = levelOf(batching, request.priority);
+  const policyMs = policyOf(batching, level).defaultTimeoutMicroseconds / 1000;
+  if (limits === undefined) return policyMs;
+  const { callerMs, levelMs, defaultMs } = limits;
+  if (callerMs.size > 0) {
+    const ofCaller = callerMs.get(rule?.nameOf?.(request) ?? callerOf(request, "caller"));
+    if (ofCaller !== undefined) return ofCaller;
+  }
+  // A model without levels of its own takes the priority of the request as its level.
+  return levelMs.get(level === 0 ? request.priority : level) ?? (policyMs > 0 ? policyMs : defaultMs);
+}

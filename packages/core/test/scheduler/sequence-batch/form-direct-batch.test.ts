@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EqualInputsRule } from "../../../src/batch/payload.js";
-import { type DirectRules, formDirectBatch } from "../../../src/scheduler/slot-batchers.js";
+import { type DirectRules, formDirectBatch } from "../../../src/scheduler/direct-batcher.js";
 import { modelConfig } from "../../support/model-config.js";
 import { queuedRequest } from "../../support/requests.js";
 
