@@ -251,6 +251,7 @@ export class InferenceServerClient {
         idempotent: isRepeatable(this.#options, call),
         balanced: true,
         sequence,
+        tellsLimit: true,
       },
       { ...call, headers: withSequenceHeader(this.#options, call) },
     );

@@ -15,7 +15,9 @@ import { type AllowedHosts, Authentication, type Restrictions } from "../service
 import type { FoundModel, InferenceService } from "../service/inference-service.js";
 import type { ModelReadiness } from "../service/model-reports.js";
 import type { ServiceChange, WatchedModel, WatchedServer, WatchedVersion } from "../service/service-watch.js";
+import { CudaObject, loadCudaRuntime } from "../shared-memory/cuda-runtime.js";
 import {
+  type CudaRegionRequest,
   type RegisteredCudaRegion,
   RegisteredRegion,
   type RegisteredSystemRegion,
@@ -23,7 +25,7 @@ import {
   type SystemRegionRequest,
   type WatchedRegion,
 } from "../shared-memory/shared-memory.js";
-import { DescriptorObject } from "../shared-memory/shared-object.js";
+import { DescriptorObject, type SharedObject } from "../shared-memory/shared-object.js";
 import {
   type ClonedAuthenticationRequest,
   Control,
@@ -340,6 +342,14 @@ class MirroredSharedMemory extends SharedMemory {
     return this.#control.callSync("cudaStatus", name);
   }
 
+  override registerCuda(name: string, region: CudaRegionRequest): void {
+    this.#control.callSync("registerCuda", name, region);
+  }
+
+  override unregisterCuda(name: string): void {
+    this.#control.callSync("unregisterCuda", name);
+  }
+
   override settle(): void {
     this.#control.tell("settleRegions");
   }
@@ -350,12 +360,21 @@ class MirroredSharedMemory extends SharedMemory {
   }
 }
 
+/** The object of a region, as this thread reads it. The engine closes it. */
+function openedObject({ status, descriptor }: WatchedRegion): SharedObject {
+  if (typeof descriptor === "number") return new DescriptorObject(descriptor);
+  const runtime = loadCudaRuntime();
+  if (runtime === undefined) throw new Error("the thread cannot load CUDA's runtime library");
+  const { deviceId, byteSize } = status as RegisteredCudaRegion;
+  return new CudaObject(runtime, deviceId, descriptor, byteSize, false);
+}
+
 class MirroredRegion extends RegisteredRegion {
   readonly watched: WatchedRegion;
   readonly #memory: MirroredSharedMemory;
 
   constructor(memory: MirroredSharedMemory, watched: WatchedRegion, words: Int32Array) {
-    super(watched.status, new DescriptorObject(watched.descriptor), words, watched.index);
+    super(watched.status, openedObject(watched), words, watched.index);
     this.watched = watched;
     this.#memory = memory;
   }

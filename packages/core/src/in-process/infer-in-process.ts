@@ -46,8 +46,8 @@ export function inferInProcess(
     assertUnary(model);
     const added = axis === "added" && model.config.maxBatchSize > 0;
     // Done before the first wait, so that later changes of the caller to its arrays have no effect.
-    const inputs = toTensors(model.config, values, added);
-    const answer = new UnaryAnswer(model, added, resolve, reject);
+    const inputs = toTensors(model, values, added);
+    const answer = new UnaryAnswer(model, added, options.deviceOutputs, resolve, reject);
     if (model.state === "READY") sendNow(model, inputs, options, answer, axis);
     else sendWhenReady(model, inputs, options, answer, axis).catch(reject);
   });
@@ -98,6 +98,7 @@ class UnaryAnswer implements InProcessSender {
   constructor(
     private readonly model: ModelVersion,
     private readonly added: boolean,
+    private readonly deviceOutputs: readonly string[] | undefined,
     private readonly resolve: (arrays: OutputArrays) => void,
     private readonly reject: (reason: unknown) => void,
   ) {}
@@ -109,7 +110,7 @@ class UnaryAnswer implements InProcessSender {
     else if (TritonError.is(outcome)) this.reject(withoutUnknownId(namingModel(outcome)));
     else {
       try {
-        this.resolve(toArrays(outcome, this.added, config));
+        this.resolve(toArrays(outcome, this.added, config, this.deviceOutputs));
       } catch (error) {
         this.reject(error);
       }
@@ -188,6 +189,8 @@ export interface NestedOptions extends InferOptions {
   readonly parentTrace?: RequestTrace | undefined;
   /** Outputs to return. @default all outputs */
   readonly requestedOutputs?: readonly string[] | undefined;
+  /** Outputs to return as tensors, which may stay on a GPU. @default none */
+  readonly deviceOutputs?: readonly string[] | undefined;
 }
 
 /** With what callers cannot give. */
@@ -197,6 +200,7 @@ const NESTED_OPTION_TYPES = optionTypes<NestedOptions & Pick<TensorCallOptions, 
   callers: "any",
   parentTrace: "any",
   requestedOutputs: "any",
+  deviceOutputs: "any",
   stopSignal: "any",
   decoupled: "any",
 });
@@ -233,6 +237,9 @@ export function sendInProcess(
   request.inputs = inputs;
   if (id !== undefined) request.id = id;
   if (requestedOutputs !== undefined) request.requestedOutputs = requestedOutputs;
+  if (options.deviceOutputs !== undefined && model.takesSources) {
+    request.innerOutputs = new Set(options.deviceOutputs);
+  }
   if (parameters !== undefined) request.parameters = parameters;
   if (callers !== undefined) request.callers = callers;
   if (deadline !== undefined) request.deadline = deadline;

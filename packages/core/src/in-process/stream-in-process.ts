@@ -42,7 +42,7 @@ export function streamInProcess(
   options: NestedOptions,
 ): AsyncGenerator<OutputArrays, void, void> {
   // Done before the first wait, so that later changes of the caller to its arrays have no effect.
-  return responses(model, toTensors(model.config, values, false), options);
+  return responses(model, toTensors(model, values, false), options);
 }
 
 async function* responses(

@@ -117,6 +117,14 @@ export class ModelVersion implements RegisteredVersion {
     return this.#live.config;
   }
 
+  /** Cached outputs and keys of the cache need the elements. */
+  get takesSources(): boolean {
+    return (
+      this.config.responseCache?.enable !== true &&
+      this.instances.instances.every(({ executor }) => executor.takesSources === true)
+    );
+  }
+
   get crashReason(): string | undefined {
     return this.instances.crashReason?.message;
   }

@@ -28,6 +28,7 @@ export type InferInit = { readonly inputs: Tensors } & Partial<
       | keyof RequestScalars
       | "id"
       | "requestedOutputs"
+      | "innerOutputs"
       | "parameters"
       | "deadline"
       | "clientLimitMs"
@@ -163,6 +164,8 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
   inputs = NO_INPUTS;
   /** Names of the outputs to return; empty for all. */
   requestedOutputs = NO_OUTPUTS;
+  /** Outputs that only other models read, so that they may stay on a GPU: tensors with a `source`. */
+  innerOutputs: ReadonlySet<string> | undefined;
   parameters: Parameters = NO_PARAMETERS;
   /** 0 for the model's default level; 1 is the highest. */
   priority = 0;

@@ -165,6 +165,7 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
       request.reserveMs += this.ensemble.restMs[step.index]!;
       request.inputs = stepInputs(step, member.config, frame.tensors);
       request.requestedOutputs = this.#selection.requestedOutputs.get(step)!;
+      if (member.takesSources) request.innerOutputs = this.#innerOutputs(step);
       copySequence(sequence, request);
       call = new StepCall(step, frame, member, request, sequence, this.#readerIsBehind, this);
       this.#calls.add(call);
@@ -176,6 +177,18 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
       this.#fail(TritonError.from(thrown));
       return false;
     }
+  }
+
+  /** Outputs of a step that all their readers take from a GPU. */
+  #innerOutputs(step: PlannedStep): ReadonlySet<string> | undefined {
+    const { findMember } = this.ensemble;
+    const inner = [...this.#selection.inner.get(step)!].filter(([, steps]) =>
+      steps.every((reader) => {
+        const { takesSources } = findMember(reader.modelName, reader.modelVersion, reader.modelNamespace);
+        return takesSources;
+      }),
+    );
+    return inner.length === 0 ? undefined : new Set(inner.map(([output]) => output));
   }
 
   received(call: StepCall, outcome: InferenceResponse | TritonError | undefined, final: boolean): void {

@@ -6,6 +6,7 @@ import {
   type InferInit,
   type RequestShare,
 } from "@tritonjs/core/frontend";
+import { readCallerHeaders } from "@tritonjs/core/internal";
 import type { AccessGroup } from "@tritonjs/core/types";
 import {
   checkPartCount,
@@ -179,7 +180,7 @@ export class OpenAiExchange {
 
   /**
    * Makes a request to a model. Its trace begins, if it is selected or the client's headers continue one, and ends when
-   * the answer to the client has been sent.
+   * the answer to the client has been sent. The headers of the client say who it is and how long it waits.
    *
    * @param suffix distinguishes the ids of several requests
    */
@@ -195,7 +196,9 @@ export class OpenAiExchange {
     const { trace } = traced;
     if (trace !== undefined) this.traces.push(trace);
     call.trace = trace;
-    return { call, init: { id: this.requestId + suffix, ...tensors, trace: trace?.request } };
+    const init: InferInit = { id: this.requestId + suffix, ...tensors, trace: trace?.request };
+    readCallerHeaders(init, model.config, request, firstHeader);
+    return { call, init };
   }
 }
 
