@@ -95,7 +95,9 @@ const busy = other.bind({
 async function queueCost(count) {
   await busy.ready();
   let answered = 0;
-  const send = () => other.service.model("busy", "").infer({ inputs: rowOf() }, () => void answered++);
+  const sink = { respond: () => void answered++, refuse: () => void answered++ };
+  const send = () =>
+    new Exchange(other.service, undefined, other.service.model("busy", "")).send({ inputs: rowOf() }, sink);
   const micros = (since) => (cpuMicroseconds() - since - LOOK_MICROSECONDS) / count;
   // Occupy the instance.
   send();
