@@ -58,10 +58,9 @@ import {
 } from "./onnx-options.js";
 import { loadOrtApi, type OrtApi } from "./ort-c-api.js";
 import {
-  createSession,
   fromResults,
-  importOnnxRuntime,
   needsProcess,
+  openSessionOf,
   providerName,
   providersFor,
   sessionOptions,
@@ -104,6 +103,7 @@ class OnnxBackend implements Backend {
   #file: OnnxDescription | undefined;
   #description: ModelDescription | undefined;
   #opened: OpenedWorker | undefined;
+  #saidWasm = false;
 
   /**
    * @param hosting hosting that the parameters of a model in a repository give its instances
@@ -124,7 +124,7 @@ class OnnxBackend implements Backend {
     this.#model = model instanceof URL ? fileURLToPath(model) : model;
     this.#engine = engine;
     this.platform = backendName === "openvino" ? "" : "onnxruntime_onnx";
-    this.endsBatches = engine !== "worker";
+    this.endsBatches = engine === "native" || engine === "auto";
   }
 
   describe(): ModelDescription {
@@ -178,8 +178,16 @@ class OnnxBackend implements Backend {
       ...context,
       hosting: this.#placed(program.data, context.hosting),
       warn: (message) => this.#warn(message),
+      onReport: (reason) => this.#isWasm(reason as string, context),
       opened: placement.index === 0 ? this.#opened : undefined,
     });
+  }
+
+  /** Logs once that WebAssembly runs the model, because `onnxruntime-node` cannot be loaded. */
+  #isWasm(reason: string, { info, log }: ExecutorContext): void {
+    if (this.#saidWasm) return;
+    this.#saidWasm = true;
+    log.info(`model '${info.modelName}': ONNX Runtime runs as WebAssembly: ${reason}`);
   }
 
   #warn(message: string): void {
@@ -208,7 +216,8 @@ class OnnxBackend implements Backend {
       interruptible: false,
       tensorsOnly: true,
       returnsInputs: true,
-      reusesThread: true,
+      // The memory of WebAssembly never shrinks.
+      reusesThread: this.#engine !== "wasm",
     } satisfies WorkerProgram;
   }
 
@@ -223,6 +232,7 @@ class OnnxBackend implements Backend {
     } = this.options;
     const { inputs } = this.#readFile();
     return {
+      isWasm: this.#engine === "wasm",
       model: this.#model,
       providers: providersFor(device, executionProviders),
       strict: strictProviders,
@@ -245,6 +255,12 @@ class OnnxBackend implements Backend {
     // Reports faults of the file whichever engine runs it.
     const { providers } = this.#sessionData(device, instanceCount);
     if (this.#engine === "worker") return { reason: undefined };
+    if (this.#engine === "wasm") {
+      const provider = providerName(providers[0]!);
+      if (provider === "cpu" || provider === "wasm") return { reason: undefined };
+      const text = `engine 'wasm': expected the execution provider 'cpu', got '${provider}'; use the engine 'worker'`;
+      throw errorFor("INVALID_CONFIG", text);
+    }
     const obstacle = obstacleOf(providers, { ...this.hosting, ...hosting });
     if (this.#engine === "native") {
       if (obstacle === undefined) return { api: loadOrtApi() };
@@ -365,7 +381,7 @@ export class OnnxSession {
       ranksUnknown: [],
     };
     const warn = onWarning ?? ((message: string) => process.emitWarning(message, "TritonWarning"));
-    const { session, provider } = await createSession(await importOnnxRuntime(), data, warn);
+    const { session, provider } = await openSessionOf(data, warn);
     const { inputs, outputs } = describeOnnxModel(model, sessionTensors(session), described);
     return new OnnxSession(session, provider, inputs, outputs);
   }
@@ -437,7 +453,7 @@ async function openRepositoryModel(source: ModelSource, backendName?: string): P
   await checkExternalData(source.directory, model);
   const { config, settings, warn } = source;
   const options = { model, onWarning: warn, ...onnxOptionsOf(config, settings, warn) };
-  const endsBatches = (options.engine ?? "worker") !== "worker";
+  const endsBatches = options.engine === "native" || options.engine === "auto";
   const hosting = hostingOf(source, ["worker", "process"], !endsBatches);
   return new OnnxBackend(options, hosting, backendName);
 }

@@ -25,6 +25,41 @@ import type { InferenceSession, Tensor as OrtTensor } from "onnxruntime-node";
 import { describeOnnxModel, type SessionTensor, type SessionTensors } from "./describe-onnx-model.js";
 import { modelLabel } from "./onnx-file.js";
 import type { ExecutionProvider, OnnxRuntimeOptions, SessionData } from "./onnx-options.js";
+import { createWasmSession, hasOrtWeb, importOrtWeb, isBroken } from "./wasm-runtime.js";
+
+/** An open session, and what runs it. */
+export interface OpenSession {
+  readonly session: InferenceSession;
+  readonly provider: string;
+  /** Why WebAssembly runs a session that was to run natively. */
+  readonly insteadOfNative?: string;
+}
+
+/**
+ * Opens a session: natively, or as WebAssembly if the data say so. WebAssembly also replaces an `onnxruntime-node` that
+ * cannot be loaded, if `onnxruntime-web` is installed and the CPU may run the model.
+ *
+ * @throws TritonError UNAVAILABLE when the package is not installed; otherwise see {@link createSession} and
+ * {@link createWasmSession}
+ */
+export async function openSessionOf(
+  data: SessionData,
+  warn: (message: string) => void,
+): Promise<OpenSession> {
+  let insteadOfNative: string | undefined;
+  if (!data.isWasm) {
+    try {
+      return await createSession(await importOnnxRuntime(), data, warn);
+    } catch (error) {
+      if (!TritonError.is(error) || error.reason !== "PACKAGE_NOT_INSTALLED") throw error;
+      if (!hasOrtWeb() || (data.strict && providerName(data.providers[0]!) !== "cpu")) throw error;
+      insteadOfNative = error.message.split("\n")[0]!;
+    }
+  }
+  const ort = await importOrtWeb(Number(data.sessionOptions.intraOpNumThreads));
+  const session = await createWasmSession(ort, data);
+  return { session, provider: "wasm", ...(insteadOfNative !== undefined && { insteadOfNative }) };
+}
 
 /**
  * Opens a session on the first provider that works. ONNX Runtime's Node binding rejects a list of providers when the
@@ -36,7 +71,7 @@ export async function createSession(
   ort: Ort,
   data: SessionData,
   warn: (message: string) => void,
-): Promise<{ readonly session: InferenceSession; readonly provider: string }> {
+): Promise<OpenSession> {
   const chain = data.strict ? data.providers.slice(0, 1) : withCpu(data.providers);
   let failure: unknown;
   for (const [i, provider] of chain.entries()) {
@@ -164,9 +199,12 @@ export async function load(data: unknown, info: InstanceInfo, host: WorkerHost):
 export const prepare = importOnnxRuntime;
 
 /** Opens the session, whose tensors complete the configuration. */
-export async function open(data: unknown, { warn }: Pick<WorkerHost, "warn">): Promise<OpenModel> {
-  const ort = await importOnnxRuntime();
-  const { session, provider } = await createSession(ort, data as SessionData, warn);
+export async function open(
+  data: unknown,
+  { warn, report }: Pick<WorkerHost, "warn" | "report">,
+): Promise<OpenModel> {
+  const { session, provider, insteadOfNative } = await openSessionOf(data as SessionData, warn);
+  const isWasm = provider === "wasm";
   const close = () => session.release();
   return {
     description: sessionTensors(session),
@@ -174,12 +212,13 @@ export async function open(data: unknown, { warn }: Pick<WorkerHost, "warn">): P
       const outputNames = outputNamesOf(modelConfig);
       const scalars = scalarInputs(data as SessionData, modelConfig);
       const shaped = scalarOutputs(modelConfig);
+      if (insteadOfNative !== undefined) report(insteadOfNative);
       const run = async (inputs: Tensors): Promise<Tensors> =>
         shaped(fromResults(await session.run(toFeeds(inputs, scalars), outputNames)));
       return {
         ownsOutputs: true,
-        details: { executionProvider: provider },
-        execute: (batch) => execute(run, batch),
+        details: { executionProvider: provider, ...(isWasm && { engine: "wasm" }) },
+        execute: (batch) => execute(isWasm ? endingWhenBroken(run) : run, batch),
         close,
       };
     },
@@ -189,9 +228,30 @@ export async function open(data: unknown, { warn }: Pick<WorkerHost, "warn">): P
 
 /** Describes the model for a synchronous `bind`: ONNX Runtime infers the shapes that the file leaves out. */
 export async function describe(data: unknown): Promise<ModelDescription> {
-  const opened = await open(data, { warn: () => {} });
+  const opened = await open(data, { warn: () => {}, report: () => {} });
   await opened.close();
   return describeOnnxModel((data as SessionData).model, opened.description as SessionTensors | undefined);
+}
+
+/**
+ * A run that ends the worker when WebAssembly fails instead of the model: its memory is then used up or broken, and only
+ * a new worker has another.
+ */
+function endingWhenBroken(run: (inputs: Tensors) => Promise<Tensors>): typeof run {
+  return async (inputs) => {
+    try {
+      return await run(inputs);
+    } catch (error) {
+      if (!isBroken(error)) throw error;
+      const [why] = TritonError.from(error).message.split("\n");
+      const text = `WebAssembly stopped: ${why}; it has 4 GB of memory: use smaller batches, or the engine 'worker'`;
+      setImmediate(() => {
+        throw errorFor("WORKER_CRASHED", text);
+      });
+      // The death of the worker fails the batch.
+      return new Promise(() => {});
+    }
+  };
 }
 
 async function execute(
