@@ -4,6 +4,8 @@
  * chosen files: `npm run test:runtimes -- bun test/e2e`. Both run, also after one that fails.
  */
 import { spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { install } from "./install.mjs";
 import { RUNTIMES, runtimeBinary } from "./node-lines.mjs";
 import { build, root, tool } from "./run.mjs";
@@ -11,12 +13,12 @@ import { build, root, tool } from "./run.mjs";
 /** What runs on each runtime. */
 const CHOSEN = [
   ...["batch", "behaviours", "cache", "config", "instance", "model", "scheduler", "service", "triton"].map(
-    (folder) => `packages/core/test/${folder}/`,
+    (folder) => `packages/core/test/${folder}`,
   ),
-  "test/e2e/",
-  "test/golden/grpc.long",
-  "test/golden/http.long",
-  "test/golden/scheduler.long",
+  "test/e2e",
+  "test/golden/grpc.long.test.ts",
+  "test/golden/http.long.test.ts",
+  "test/golden/scheduler.long.test.ts",
 ];
 
 /** Tests that cannot pass, as [file, beginning of the test's name; all of the file without one, reason]. */
@@ -100,22 +102,23 @@ if (failed.length > 0) {
 
 function run(runtime) {
   const leftOut = [...LEFT_OUT.all, ...LEFT_OUT[runtime]];
-  const files = leftOut.filter(([, name]) => name === undefined);
-  const names = leftOut.flatMap(([, name]) => name ?? []);
-  const exclude = files.flatMap(([file]) => ["--exclude", file]);
-  const isLong = (file) => file.startsWith("test/golden/");
-  const parts =
-    rest.length > 0
-      ? [rest]
-      : [
-          ["--project", "behaviours", ...CHOSEN.filter((file) => !isLong(file))],
-          ["--project", "long", ...CHOSEN.filter(isLong)],
-        ];
+  const withoutFiles = leftOut.flatMap(([file, name]) => (name === undefined ? file : []));
+  const withoutNames = leftOut.flatMap(([, name]) => name ?? []);
+  const files = CHOSEN.flatMap(testFiles).filter((file) => !withoutFiles.includes(file));
   const engine = runtime === "bun" ? ["--bun"] : ["run", "--allow-all"];
-  const results = parts.map((part) => {
-    const pattern = `^(?!.*(${names.join("|")}))`;
-    const args = [...engine, tool("vitest", "vitest.mjs"), "run", "-t", pattern, ...exclude, ...part];
-    return spawnSync(runtimeBinary(runtime), args, { cwd: root, stdio: "inherit" }).status === 0;
+  const pattern = `^(?!.*(${withoutNames.join("|")}))`;
+  const args = [...engine, tool("vitest", "vitest.mjs"), "run", "-t", pattern];
+  const { status } = spawnSync(runtimeBinary(runtime), [...args, ...(rest.length > 0 ? rest : files)], {
+    cwd: root,
+    stdio: "inherit",
   });
-  return results.every((passed) => passed);
+  return status === 0;
+}
+
+/** The file, or the tests of behaviours in the folder. */
+function testFiles(path) {
+  if (path.endsWith(".ts")) return [path];
+  return readdirSync(join(root, path))
+    .filter((name) => name.endsWith(".test.ts") && !name.endsWith(".long.test.ts"))
+    .map((name) => `${path}/${name}`);
 }

@@ -68,7 +68,7 @@ function refuseWithoutSimd(): void {
         ? undefined
         : "WebAssembly with SIMD";
   if (lack === undefined) return;
-  const text = `engine 'wasm' of the ONNX model: expected a host with ${lack}, got one without it`;
+  const text = `engine 'wasm': expected a host with ${lack}, got one without it`;
   throw errorFor("PLATFORM_NOT_SUPPORTED", text);
 }
 
@@ -108,7 +108,7 @@ async function readModel(model: string | Uint8Array, label: string) {
   }));
   let total = 0;
   for (const file of [model, ...external.map((one) => one.file)]) total += (await stat(file)).size;
-  if (total >= MOST_BYTES) throw tooLarge(label, `its files have ${total} bytes`);
+  if (total >= MOST_BYTES) throw tooLarge(label, `files of ${total} bytes`);
   const [bytes, ...contents] = await Promise.all(
     [model, ...external.map(({ file }) => file)].map((file) => readFile(file)),
   );
