@@ -2,7 +2,8 @@ import { Tensor } from "@tritonjs/core";
 import { type Elements, typedArrayFor } from "@tritonjs/protocol";
 import { expect, it } from "vitest";
 import type { SessionData } from "../../packages/backends/src/onnxruntime/onnx-options.js";
-import { fromResults, openSessionOf, toFeeds } from "../../packages/backends/src/onnxruntime/ort-session.js";
+import { openSessionOf } from "../../packages/backends/src/onnxruntime/ort-session.js";
+import { fromResults, toFeeds } from "../../packages/backends/src/onnxruntime/ort-tensors.js";
 import type { NamedTensor } from "./clients/client.js";
 import {
   type ConformanceModel,

@@ -57,16 +57,8 @@ import {
   type SessionData,
 } from "./onnx-options.js";
 import { loadOrtApi, type OrtApi } from "./ort-c-api.js";
-import {
-  fromResults,
-  needsProcess,
-  openSessionOf,
-  providerName,
-  providersFor,
-  sessionOptions,
-  sessionTensors,
-  toFeeds,
-} from "./ort-session.js";
+import { needsProcess, openSessionOf, providerName, providersFor, sessionOptions } from "./ort-session.js";
+import { fromResults, sessionTensors, toFeeds } from "./ort-tensors.js";
 
 export type { ExecutionProvider, OnnxEngine, OnnxRuntimeOptions } from "./onnx-options.js";
 

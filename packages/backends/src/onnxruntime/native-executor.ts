@@ -27,7 +27,8 @@ import {
 } from "./native-session.js";
 import type { SessionData } from "./onnx-options.js";
 import type { OrtApi } from "./ort-c-api.js";
-import { outputNamesOf, scalarInputs, scalarOutputs } from "./ort-session.js";
+import { outputNamesOf } from "./ort-session.js";
+import { scalarInputs, scalarOutputs } from "./ort-tensors.js";
 
 /**
  * Runs batches through ONNX Runtime's C interface, on threads of libuv's pool. All instances of a model share one

@@ -5,26 +5,13 @@ import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { InferenceSession } from "onnxruntime-node";
 import { externalLocations, modelLabel } from "./onnx-file.js";
 import type { SessionData } from "./onnx-options.js";
+import { isOutOfMemory, MOST_BYTES, refuseWithoutSimd, tooLarge } from "./wasm-host.js";
 
 /*
  * The engine `wasm`: ONNX Runtime compiled to WebAssembly, by the package `onnxruntime-web`. It has the interface of
  * `onnxruntime-node`, so sessions are used alike. What differs is here: threads belong to the runtime and not to a
  * session, files are read by JavaScript, and memory ends at 4 GB.
  */
-
-/** Bytes that WebAssembly can address. */
-const MOST_BYTES = 4 * 1024 ** 3;
-
-/** The smallest module with an instruction of SIMD. */
-const SIMD = [
-  ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1, 5, 1, 0x60, 0, 1, 0x7b, 3, 2, 1, 0, 10, 10, 1, 8, 0],
-  ...[0x41, 0, 0xfd, 0x0f, 0xfd, 0x62, 0x0b],
-];
-
-/** The part of the host's WebAssembly that is used. Node's types do not have it. */
-const { WebAssembly: host } = globalThis as unknown as {
-  readonly WebAssembly?: { validate(bytes: Uint8Array): boolean; readonly RuntimeError: new () => Error };
-};
 
 /** The part of `onnxruntime-web` that is used. */
 export interface OrtWeb {
@@ -58,18 +45,6 @@ export async function importOrtWeb(threads: number): Promise<OrtWeb> {
   ort.env.wasm.numThreads = typeof SharedArrayBuffer === "undefined" ? 1 : threads;
   ort.env.wasm.proxy = false;
   return ort;
-}
-
-function refuseWithoutSimd(): void {
-  const lack =
-    host === undefined
-      ? "WebAssembly"
-      : host.validate(new Uint8Array(SIMD))
-        ? undefined
-        : "WebAssembly with SIMD";
-  if (lack === undefined) return;
-  const text = `engine 'wasm': expected a host with ${lack}, got one without it`;
-  throw errorFor("PLATFORM_NOT_SUPPORTED", text);
 }
 
 /**
@@ -113,21 +88,4 @@ async function readModel(model: string | Uint8Array, label: string) {
     [model, ...external.map(({ file }) => file)].map((file) => readFile(file)),
   );
   return { bytes: bytes!, externalData: external.map(({ path }, i) => ({ path, data: contents[i]! })) };
-}
-
-/** Whether the memory of WebAssembly is broken or used up, so that no session in it can run again. */
-export function isBroken(error: unknown): boolean {
-  return (host !== undefined && error instanceof host.RuntimeError) || isOutOfMemory(error);
-}
-
-function isOutOfMemory(error: unknown): boolean {
-  const { message } = TritonError.from(error);
-  return /bad_alloc|out of memory|failed to allocate|could not allocate|greater than 2 GiB/i.test(message);
-}
-
-function tooLarge(label: string, why: string, cause?: unknown): TritonError {
-  const text =
-    `cannot load the ONNX model ${label}: expected a model that fits into the 4 GB of WebAssembly, got ${why}; use the ` +
-    "engine 'worker'";
-  return errorFor("MODEL_NOT_SUPPORTED", text, { cause });
 }

@@ -5,6 +5,7 @@ import {
   statusText,
   TritonError,
 } from "@tritonjs/protocol";
+import { readFileNow } from "#host";
 import type { Payload } from "../batch/payload.js";
 import { countInstances } from "../config/instance-groups.js";
 import { hasDeadlines, shareSetting } from "../config/model-options.js";
@@ -22,7 +23,6 @@ import { GroupingScheduler } from "../scheduler/grouping-scheduler.js";
 import { DirectScheduler, type Scheduler, type SequenceCounts } from "../scheduler/scheduler.js";
 import { SequenceBatchScheduler } from "../scheduler/sequence-batch-scheduler.js";
 import { type Clock, DeadlineQueue, settledWithin } from "../system/clock.js";
-import { readFileNow } from "../system/files.js";
 import { EnsembleMembers, type MemberOf } from "./ensemble-members.js";
 import { type InstanceUpdate, LiveInstances } from "./live-instances.js";
 import { ModelRequests } from "./model-requests.js";

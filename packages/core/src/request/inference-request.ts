@@ -1,4 +1,3 @@
-import { AsyncResource } from "node:async_hooks";
 import {
   definedMembers,
   errorWithoutStack,
@@ -7,6 +6,7 @@ import {
   type Tensor,
   type TritonError,
 } from "@tritonjs/protocol";
+import { AsyncResource, process } from "#host";
 import type { BatchKey } from "../config/model-options.js";
 import type { RequestTrace } from "../observe/request-trace.js";
 import {

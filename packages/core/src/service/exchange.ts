@@ -1,5 +1,5 @@
-import { performance } from "node:perf_hooks";
 import { errorFor, errorWithoutStack, TritonError } from "@tritonjs/protocol";
+import { performance } from "#host";
 import type { ModelRequests } from "../model/model-requests.js";
 import type { InferInit, RequestHandle } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";

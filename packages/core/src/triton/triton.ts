@@ -25,6 +25,7 @@ import type {
 import { type ModelHandle, modelHandle } from "../bind/model-handle.js";
 import { planBinding, planEnsemble } from "../bind/plan-binding.js";
 import { changedGroups } from "../bind/plan-executors.js";
+import { planModule } from "../bind/plan-module.js";
 import { GuardedCache, MemoryCache } from "../cache/response-cache.js";
 import { type Gpus, GpusOrCpu, listedGpus, MachineGpus } from "../config/gpus.js";
 import { resolveSecurity } from "../frontend/security.js";
@@ -163,6 +164,7 @@ export class Triton implements AsyncDisposable {
       options as AnyBindOptions,
       (name, version) => this.#isTaken(name, version),
       this.#server.models.gpus,
+      planModule,
     );
     return this.#add<I, O>(plan);
   }
