@@ -3,7 +3,6 @@ export { Tensor, TritonError } from "@tritonjs/protocol";
 export { divideOutputs, joinInputs } from "./batch/batch-tensors.js";
 export { batch, fillOptionals, groupByKeys, sample } from "./callback/batch-decorators.js";
 export { stepwise } from "./callback/infer-func.js";
-export { WebTriton, type WebTritonOptions } from "./web/web-triton.js";
 export {
   type HybridCallOptions,
   type HybridModel,
@@ -11,3 +10,4 @@ export {
   type HybridSide,
   hybrid,
 } from "./web/hybrid.js";
+export { WebTriton, type WebTritonOptions } from "./web/web-triton.js";

@@ -128,9 +128,13 @@ describe("the engine 'wasm'", () => {
 
   it("is refused on a processor without the instructions of SIMD", async () => {
     const program = join(import.meta.dirname, "..", "fixtures", "loads-wasm.mjs");
-    const { stdout } = await new Program(process.execPath, ["--noenable-ssse3", program, fileURLToPath(irisModel)], {
-      cwd: import.meta.dirname,
-    }).ended;
+    const { stdout } = await new Program(
+      process.execPath,
+      ["--noenable-ssse3", program, fileURLToPath(irisModel)],
+      {
+        cwd: import.meta.dirname,
+      },
+    ).ended;
     expect(stdout).toBe(
       "UNSUPPORTED engine 'wasm': expected a host with WebAssembly with SIMD, got one without it\n",
     );

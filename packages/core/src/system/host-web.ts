@@ -116,8 +116,8 @@ export const setImmediate = ((run: () => void) => {
 }) as unknown as Host["setImmediate"];
 
 /** Gives the events of the page a turn. */
-export const nextTurn = (() =>
-  new Promise<void>((resolve) => void web.setTimeout(resolve, 0))) as Host["nextTurn"];
+export const untilNextTurn = (() =>
+  new Promise<void>((resolve) => void web.setTimeout(resolve, 0))) as Host["untilNextTurn"];
 
 export const compareBytes: Host["compareBytes"] = (a, b) => {
   const length = Math.min(a.length, b.length);

@@ -12,7 +12,7 @@ export { join } from "node:path";
 export { performance } from "node:perf_hooks";
 export { default as process } from "node:process";
 export { clearTimeout, setImmediate, setInterval, setTimeout } from "node:timers";
-export { setImmediate as nextTurn } from "node:timers/promises";
+export { setImmediate as untilNextTurn } from "node:timers/promises";
 export { fileURLToPath, pathToFileURL } from "node:url";
 export { getHeapStatistics } from "node:v8";
 export { dataFilesOf, readFileNow } from "./files.js";
