@@ -13,8 +13,14 @@ import { definedMembers, errorFor, type ModelConfig, TritonError } from "@triton
 import type { InferenceSession } from "onnxruntime-node";
 import { describeOnnxModel, type SessionTensors } from "./describe-onnx-model.js";
 import { modelLabel } from "./onnx-file.js";
-import type { ExecutionProvider, OnnxRuntimeOptions, SessionData } from "./onnx-options.js";
+import {
+  type NativeOptions,
+  type OnnxRuntimeOptions,
+  providersForWorker,
+  type SessionData,
+} from "./onnx-options.js";
 import { fromResults, scalarInputs, scalarOutputs, sessionTensors, toFeeds } from "./ort-tensors.js";
+import { canonicalName, type ExecutionProvider } from "./provider-names.js";
 import { isBroken } from "./wasm-host.js";
 import { createWasmSession, hasOrtWeb, importOrtWeb } from "./wasm-runtime.js";
 
@@ -63,7 +69,8 @@ export async function createSession(
   data: SessionData,
   warn: (message: string) => void,
 ): Promise<OpenSession> {
-  const chain = data.strict ? data.providers.slice(0, 1) : withCpu(data.providers);
+  const providers = providersForWorker(data.providers);
+  const chain = data.strict ? providers.slice(0, 1) : withCpu(providers);
   let failure: unknown;
   for (const [i, provider] of chain.entries()) {
     try {
@@ -103,15 +110,22 @@ function withCpu(providers: readonly ExecutionProvider[]): readonly ExecutionPro
 }
 
 export function providerName(provider: ExecutionProvider): string {
-  return typeof provider === "string" ? provider : provider.name;
+  return canonicalName(typeof provider === "string" ? provider : provider.name);
 }
 
 function messageOf(error: unknown): string {
   return TritonError.from(error).message.split("\n")[0]!;
 }
 
-/** Providers that run on NVIDIA's GPUs and take the number of the GPU. */
-const ON_NVIDIA: ReadonlySet<string> = new Set(["cuda", "tensorrt"]);
+/** Providers that run on GPUs and take the number of the GPU. */
+const NUMBERED: ReadonlySet<string> = new Set([
+  "cuda",
+  "tensorrt",
+  "nvtensorrtrtx",
+  "rocm",
+  "migraphx",
+  "dml",
+]);
 
 /**
  * The providers to try for an instance, in order: the requested ones; by default `cuda` for an instance on a GPU and
@@ -125,7 +139,8 @@ export function providersFor(
   if (kind !== "KIND_GPU") return providers;
   return providers.map((provider) => {
     const options = typeof provider === "string" ? { name: provider } : provider;
-    return ON_NVIDIA.has(options.name) ? { deviceId: id, ...options } : provider;
+    if (!NUMBERED.has(canonicalName(options.name)) || Object.hasOwn(options, "device_id")) return provider;
+    return { deviceId: id, ...options };
   });
 }
 
@@ -136,7 +151,7 @@ export function needsProcess(providers: readonly ExecutionProvider[]): boolean {
 
 type SessionSettings = Omit<
   OnnxRuntimeOptions,
-  "model" | "engine" | "executionProviders" | "strictProviders" | "onWarning"
+  "model" | "engine" | "executionProviders" | "strictProviders" | "onWarning" | keyof NativeOptions
 >;
 
 /** ONNX Runtime also throws the errors that it writes. Its warnings concern graphs, not faults. */
