@@ -34,6 +34,7 @@ async function outputsOf(
     sessionOptions: { intraOpNumThreads: 1, logSeverityLevel: 4 },
     scalars: [],
     ranksUnknown: [],
+    native: {},
   };
   const outputs: Outputs[] = [];
   try {

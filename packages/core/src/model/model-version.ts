@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import {
   errorFor,
   type ModelConfig,
@@ -6,7 +5,7 @@ import {
   statusText,
   TritonError,
 } from "@tritonjs/protocol";
-import { readFileNow } from "#host";
+import { join, readFileNow } from "#host";
 import type { Payload } from "../batch/payload.js";
 import { countInstances } from "../config/instance-groups.js";
 import { hasDeadlines, shareSetting } from "../config/model-options.js";

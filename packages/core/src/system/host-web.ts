@@ -68,6 +68,12 @@ export const join = ((...parts: string[]) => parts.join("/")) as Host["join"];
 export const fileURLToPath = ((url: URL) => String(url)) as Host["fileURLToPath"];
 export const pathToFileURL = ((path: string) => new URL(`file://${path}`)) as Host["pathToFileURL"];
 
+/** Processors of the device, as far as the host tells. */
+const processors =
+  (globalThis as { navigator?: { hardwareConcurrency?: number } }).navigator?.hardwareConcurrency ?? 1;
+
+export const availableParallelism = (() => processors) as Host["availableParallelism"];
+
 /** Most bytes of one call of `getRandomValues`. */
 const RANDOM_BYTES = 65_536;
 

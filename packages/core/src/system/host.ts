@@ -8,6 +8,7 @@ export { createHash, randomFillSync } from "node:crypto";
 export { channel, subscribe, tracingChannel, unsubscribe } from "node:diagnostics_channel";
 export { readdirSync } from "node:fs";
 export { createRequire } from "node:module";
+export { availableParallelism } from "node:os";
 export { join } from "node:path";
 export { performance } from "node:perf_hooks";
 export { default as process } from "node:process";
