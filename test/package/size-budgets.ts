@@ -35,4 +35,4 @@ export const CORE_INSTALLED = { megabytes: 20, packages: 12 };
 export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 69.5, gzippedKilobytes: 23.3 };
 
 /** `@tritonjs/core/web` as one file for a browser, with all that it needs. docs/web.md states the number. */
-export const WEB_CORE_BUNDLE = { minifiedKilobytes: 290, gzippedKilobytes: 100 };
+export const WEB_CORE_BUNDLE = { minifiedKilobytes: 300, gzippedKilobytes: 100 };
