@@ -54,16 +54,20 @@ const filesIn = (folder) =>
     .map((entry) => join(entry.parentPath, entry.name));
 const isSource = (file) => file.endsWith(".ts") && !file.endsWith(".d.ts");
 
+/** Files of a target in a manifest, which may differ by condition. */
+function filesOf(target) {
+  if (typeof target === "string") return [target];
+  const { types, ...others } = target;
+  return Object.values(others).flatMap(filesOf);
+}
+
 /**
  * Entry points: paths in `dist`, without extension, of files that users import, commands, and programs of threads and
  * processes.
  */
 function entryNames({ folder, source }) {
   const { exports, imports = {}, bin = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  const targets = [...Object.values(exports), ...Object.values(imports)].flatMap((target) => [
-    target.default,
-    target.browser,
-  ]);
+  const targets = [...Object.values(exports), ...Object.values(imports)].flatMap(filesOf);
   const named = [...targets, ...Object.values(bin)]
     .filter((file) => /^(\.\/)?dist\/.*\.js$/.test(file))
     .map((file) => slashed(relative("dist", file)));

@@ -36,6 +36,7 @@ const ORDER = {
     "frontend",
     "in-process",
     "bind",
+    "web",
     "triton",
     "opentelemetry",
     "frontend-threads",
@@ -149,6 +150,12 @@ const ONLY_IN = {
 /** Core opens no sockets, but in folders that `ONLY_IN` names. */
 const NOT_IN_CORE = ["node:http", "node:http2", "node:https", "node:net", "node:tls", "node:dgram"];
 
+/**
+ * Files of each package that run where there is only the web platform, with all that they import. They import nothing of
+ * Node but `#host`, which has another form there.
+ */
+const ON_THE_WEB = { core: ["web.ts", "system/host-web.ts"], backends: ["onnxruntime/web.ts"] };
+
 const faults = [];
 
 function* sources(folder) {
@@ -237,6 +244,42 @@ function checkCycles(graph) {
   for (const file of graph.keys()) visit(file);
 }
 
+/** Reports imports of Node on the way from the files that run on the web. Types do not count. */
+function checkWeb(name, source) {
+  const seen = new Set();
+  const visit = (path, way) => {
+    if (seen.has(path)) return;
+    seen.add(path);
+    for (const specifier of valueImportsOf(path)) {
+      if (specifier.startsWith(".")) visit(fileOf(path, specifier), [...way, shown(path)]);
+      else if (specifier.startsWith("node:")) {
+        faults.push(`${[...way, shown(path)].join(" -> ")}: runs on the web, but imports ${specifier}`);
+      }
+    }
+  };
+  for (const entry of ON_THE_WEB[name] ?? []) {
+    const path = join(source, entry);
+    if (existsSync(path)) visit(path, []);
+  }
+}
+
+/** Imports that are left when types are removed. */
+function valueImportsOf(path) {
+  const text = readFileSync(path, "utf8").replace(/\/\*[\s\S]*?\*\//g, "");
+  const found = text.matchAll(
+    /(?:^|\n)\s*(?:import|export)\s(?!type\s)([\w\s{},*$]*\sfrom\s*)?["']([^"']+)["']/g,
+  );
+  return [...found]
+    .filter(([, names = ""]) => {
+      const list = /^\s*\{([^}]*)\}/
+        .exec(names)?.[1]
+        .split(",")
+        .filter((one) => one.trim() !== "");
+      return list === undefined || list.some((one) => !/^\s*type\s/.test(one));
+    })
+    .map(([, , specifier]) => specifier);
+}
+
 for (const name of Object.keys(PACKAGES)) {
   const source = join(root, "packages", name, "src");
   for (const entry of readdirSync(source, { withFileTypes: true })) {
@@ -255,6 +298,7 @@ for (const name of Object.keys(PACKAGES)) {
     );
   }
   checkCycles(graph);
+  checkWeb(name, source);
 }
 
 for (const fault of faults) console.error(fault);

@@ -24,6 +24,11 @@ const TWINS = [
   ["packages/http/src/", "packages/grpc/src/"],
 ];
 
+/** Files that offer the same on different hosts. */
+const FORMS = ["host.ts", "host-web.ts", "files.ts"].map((file) =>
+  join("packages", "core", "src", "system", file),
+);
+
 const DECLARATION =
   /^export (?:declare )?(?:abstract )?(?:async )?(?:function\*?|const|let|class|interface|type|enum) (\w+)/gm;
 
@@ -46,13 +51,15 @@ for (const name of readdirSync(join(root, "packages"))) {
   }
 }
 
+const areForms = (where) => where.every((file) => FORMS.includes(file));
+
 const areTwins = ([one, other, ...more]) =>
   more.length === 0 &&
   basename(one) === basename(other) &&
   TWINS.some((folders) => folders.every((folder) => [one, other].some((file) => file.startsWith(folder))));
 
 const faults = [...files].filter(
-  ([name, where]) => where.size > 1 && !(name in CONTRACTS) && !areTwins([...where]),
+  ([name, where]) => where.size > 1 && !(name in CONTRACTS) && !areTwins([...where]) && !areForms([...where]),
 );
 for (const [name, where] of faults)
   console.error(`${name} is exported by ${[...where].join(" and ")}: rename one`);

@@ -4,3 +4,7 @@ export const LINES: readonly string[];
 export function nodeBinary(line: string): string;
 /** Path of a file of a package. */
 export function fromNpm(cache: string, specifiers: string, path: string): string;
+
+/** Other runtimes on which tests run, with their versions. */
+export const RUNTIMES: Readonly<Record<"bun" | "deno", string>>;
+export function runtimeBinary(runtime: "bun" | "deno"): string;

@@ -15,6 +15,21 @@ export function nodeBinary(line) {
   return fromNpm(`node-${line}`, `${name}@${line}`, join(name, binary));
 }
 
+/** Other runtimes on which tests run, with their versions. */
+export const RUNTIMES = { bun: "1.4.5", deno: "2.9.6" };
+
+/** Path of the program of a runtime, which npm brings. Throws if npm cannot get it. */
+export function runtimeBinary(runtime) {
+  const isArm = process.arch === "arm64";
+  const isWindows = process.platform === "win32";
+  const [name, file] =
+    runtime === "bun"
+      ? [`@oven/bun-${isWindows ? "windows" : process.platform}-${isArm ? "aarch64" : "x64"}`, "bin/bun"]
+      : [`@deno/${process.platform}-${process.arch}${process.platform === "linux" ? "-glibc" : ""}`, "deno"];
+  const version = RUNTIMES[runtime];
+  return fromNpm(`${runtime}-${version}`, `${name}@${version}`, join(name, isWindows ? `${file}.exe` : file));
+}
+
 /**
  * Path of a file of a package, which npm installs to a cache of the repository.
  *

@@ -36,6 +36,7 @@ export const SECTIONS = [
       "response-cache",
     ],
   },
+  { text: "Pages and the edge", pages: ["web"] },
   { text: "Text", pages: ["text-generation", "text-generation-decoder", "openai"] },
   {
     text: "Serving",

@@ -34,3 +34,6 @@ export const CORE_INSTALLED = { megabytes: 20, packages: 12 };
  * of options by name and type takes 3.3 kB of it, 1.2 kB with gzip.
  */
 export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 69.5, gzippedKilobytes: 23.3 };
+
+/** `@tritonjs/core/web` as one file for a browser, with all that it needs. docs/web.md states the number. */
+export const WEB_CORE_BUNDLE = { minifiedKilobytes: 300, gzippedKilobytes: 100 };

@@ -35,6 +35,12 @@ describe("the import check catches", () => {
       "config/ may not import bind/",
     ],
     [
+      "an import of Node in a file that runs on the web",
+      "packages/core/src/web.ts",
+      'export { join } from "node:path";',
+      "packages/core/src/web.ts: runs on the web, but imports node:path",
+    ],
+    [
       "a re-export from below",
       "packages/core/src/batch/wrong.ts",
       'export * from "../model/registry.js";',

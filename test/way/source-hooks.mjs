@@ -36,7 +36,8 @@ export function resolve(specifier, context, next) {
   }
   if (specifier.startsWith("#") && SOURCE.test(context.parentURL)) {
     const folder = fileURLToPath(context.parentURL).replace(/(\/packages\/[^/]+)\/.*/, "$1");
-    return { url: sourceOf(folder, packageJson(folder).imports[specifier].default), shortCircuit: true };
+    const { node, default: target } = packageJson(folder).imports[specifier];
+    return { url: sourceOf(folder, node?.default ?? target), shortCircuit: true };
   }
   // The compiler's helper for `using`.
   if (specifier.startsWith("@oxc-project/runtime/")) {

@@ -3,6 +3,7 @@ import { basename, dirname, extname, join, resolve } from "node:path";
 import { TritonError } from "@tritonjs/protocol";
 import { loadBackend } from "./backends/find-backend.js";
 import { planBinding } from "./bind/plan-binding.js";
+import { planModule } from "./bind/plan-module.js";
 import { listedGpus } from "./config/gpus.js";
 import type { Backend } from "./instance/backend.js";
 import { Findings, type ModelInspection } from "./repository/inspect-repository.js";
@@ -50,7 +51,7 @@ export async function inspectModelFile(path: string, name?: string): Promise<Mod
     const backend = await backendOf(file);
     if (backend === undefined) return undefined;
     const options = { modelName, inferFunc: backend };
-    return { ...inspection, config: planBinding(options, () => false, listedGpus([])).config };
+    return { ...inspection, config: planBinding(options, () => false, listedGpus([]), planModule).config };
   } catch (error) {
     findings.addLines("error", file, TritonError.from(error).message);
     return { ...inspection, config: undefined };

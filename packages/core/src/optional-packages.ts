@@ -1,7 +1,5 @@
-import nodeModule from "node:module";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { errorFor, TritonError } from "@tritonjs/protocol";
+import { createRequire, join, pathToFileURL } from "#host";
 
 /*
  * Modules that bundlers of applications leave alone: packages that an application installs if it needs them, and
@@ -16,7 +14,7 @@ export function importUnbundled<T>(specifier: string): Promise<T> {
 
 /** Returns the `require` of a module, given its URL. */
 export function unbundledRequire(url: string): NodeJS.Require {
-  return nodeModule.createRequire(url);
+  return createRequire(url);
 }
 
 /**

@@ -4,7 +4,8 @@ import { DeviceValue, DeviceValues } from "./device-values.js";
 import { callAsync, type NativeSession, type NativeTensor, typeAndShape } from "./native-session.js";
 import { copyOutput, outputDataType, ShapePrediction, tensorValue, valueOver } from "./native-values.js";
 import type { SessionData } from "./onnx-options.js";
-import { outputNamesOf, scalarInputs } from "./ort-session.js";
+import { outputNamesOf } from "./ort-session.js";
+import { scalarInputs } from "./ort-tensors.js";
 
 /** Inputs below this size are bound on the event loop, because a thread of the pool costs more than their copy. */
 const SMALL_BYTES = 64 * 1024;

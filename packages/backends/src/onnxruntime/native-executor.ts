@@ -11,7 +11,7 @@ import { BoundRun } from "./bound-run.js";
 import { NativeRun } from "./native-run.js";
 import type { NativeModel } from "./native-session.js";
 import type { OrtApi } from "./ort-c-api.js";
-import { scalarOutputs } from "./ort-session.js";
+import { scalarOutputs } from "./ort-tensors.js";
 
 /**
  * Runs batches through ONNX Runtime's C interface, on threads of libuv's pool. All instances of a model share one

@@ -4,7 +4,8 @@ import { callAsync, type NativeSession } from "./native-session.js";
 import { copyOutput, outputDataType, ShapePrediction, tensorValue, valueOver } from "./native-values.js";
 import type { SessionData } from "./onnx-options.js";
 import { CStrings } from "./ort-c-api.js";
-import { outputNamesOf, scalarInputs } from "./ort-session.js";
+import { outputNamesOf } from "./ort-session.js";
+import { scalarInputs } from "./ort-tensors.js";
 
 /** ONNX Runtime's words, in old and new versions, for an output that does not have the shape of its memory. */
 const OTHER_SHAPE = /shape verification failed|output OrtValue provided for output/i;

@@ -56,6 +56,7 @@ export class OnnxBackend implements Backend {
   #file: OnnxDescription | undefined;
   #description: ModelDescription | undefined;
   #opened: OpenedWorker | undefined;
+  #saidWasm = false;
 
   /**
    * @param hosting hosting that the parameters of a model in a repository give its instances
@@ -147,6 +148,7 @@ export class OnnxBackend implements Backend {
       ...context,
       hosting: this.#placed(program.data, context.hosting),
       warn: (message) => this.#warn(message),
+      onReport: (reason) => this.#isWasm(reason as string, context),
       opened: placement.index === 0 ? this.#opened : undefined,
     });
   }
@@ -163,6 +165,13 @@ export class OnnxBackend implements Backend {
       this.#native.set(key, model);
     }
     return model;
+  }
+
+  /** Logs once that WebAssembly runs the model, because `onnxruntime-node` cannot be loaded. */
+  #isWasm(reason: string, { info, log }: ExecutorContext): void {
+    if (this.#saidWasm) return;
+    this.#saidWasm = true;
+    log.info(`model '${info.modelName}': ONNX Runtime runs as WebAssembly: ${reason}`);
   }
 
   #warn(message: string): void {
@@ -191,7 +200,8 @@ export class OnnxBackend implements Backend {
       interruptible: false,
       tensorsOnly: true,
       returnsInputs: true,
-      reusesThread: true,
+      // The memory of WebAssembly never shrinks.
+      reusesThread: this.#engine !== "wasm",
     } satisfies WorkerProgram;
   }
 
@@ -210,6 +220,7 @@ export class OnnxBackend implements Backend {
     } = this.options;
     const { inputs } = this.#readFile();
     return {
+      isWasm: this.#engine === "wasm",
       model: this.#model,
       providers: providersFor(device, executionProviders),
       strict: strictProviders,
@@ -234,6 +245,12 @@ export class OnnxBackend implements Backend {
     const { providers } = this.#sessionData(device, instanceCount);
     const { library, providerLibraries } = this.options;
     const needsNative = library !== undefined || providerLibraries !== undefined;
+    if (this.#engine === "wasm") {
+      const provider = providerName(providers[0]!);
+      if (provider === "cpu" || provider === "wasm") return { reason: undefined };
+      const text = `engine 'wasm': expected the execution provider 'cpu', got '${provider}'; use the engine 'worker'`;
+      throw errorFor("INVALID_CONFIG", text);
+    }
     const isRequired = this.#engine === "native" || (this.#engine !== "worker" && needsNative);
     if (!mayBeNative(this.options)) {
       if (!needsNative) return { reason: undefined };
@@ -266,7 +283,8 @@ const CPU = -1;
 
 /** Whether the engine `native` may run the model: on request, or because only it follows the options. */
 export function mayBeNative(options: Omit<OnnxRuntimeOptions, "model">): boolean {
-  return (options.engine ?? (nativeOnly(options).length > 0 ? "native" : "worker")) !== "worker";
+  const engine = options.engine ?? (nativeOnly(options).length > 0 ? "native" : "worker");
+  return engine === "native" || engine === "auto";
 }
 
 const ON_CPU: InstanceDevice = { kind: "KIND_CPU", id: 0 };

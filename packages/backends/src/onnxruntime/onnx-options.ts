@@ -5,18 +5,25 @@ import { canonicalName, type ExecutionProvider, isKnownProvider } from "./provid
 /**
  * How ONNX Runtime is called. `worker`: each instance is a thread or a process with a session of its own. `native`:
  * through ONNX Runtime's C interface in this process, with one session for all instances. `auto`: `native` where the
- * machine and the model allow it, else `worker`, with the reason in the log.
+ * machine and the model allow it, else `worker`, with the reason in the log. `wasm`: as `worker`, with ONNX Runtime
+ * compiled to WebAssembly.
  */
-export type OnnxEngine = "worker" | "native" | "auto";
+export type OnnxEngine = "worker" | "native" | "auto" | "wasm";
 
-export const ONNX_ENGINES = keyList<Record<OnnxEngine, true>>({ worker: true, native: true, auto: true });
+export const ONNX_ENGINES = keyList<Record<OnnxEngine, true>>({
+  worker: true,
+  native: true,
+  auto: true,
+  wasm: true,
+});
 
 /** Options of {@link onnxruntime}. */
 export interface OnnxRuntimeOptions {
   /** Path of the `.onnx` file, or its bytes. */
   readonly model: string | URL | Uint8Array;
   /**
-   * How ONNX Runtime is called. `native` needs the package `koffi` and instances without `isolation`.
+   * How ONNX Runtime is called. `native` needs the package `koffi` and instances without `isolation`. `wasm` needs the
+   * package `onnxruntime-web`, and is used instead of `worker` where `onnxruntime-node` cannot be loaded.
    * @default "native" for models that only it can serve: with `library`, `providerLibraries`, `runConfig`, or options
    * of a provider that onnxruntime-node does not pass on; else "worker"
    */
@@ -100,6 +107,8 @@ export const ONNX_OPTION_TYPES = optionTypes<OnnxRuntimeOptions>({
 
 /** The data that a worker needs to open its session. It survives structured cloning. */
 export interface SessionData {
+  /** True for WebAssembly, even if `onnxruntime-node` can be loaded. */
+  readonly isWasm?: boolean;
   readonly model: string | Uint8Array;
   readonly providers: readonly ExecutionProvider[];
   readonly strict: boolean;

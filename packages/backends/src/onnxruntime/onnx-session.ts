@@ -13,15 +13,8 @@ import {
 import type { InferenceSession } from "onnxruntime-node";
 import { describeOnnxModel, lacksShapes, readOnnxFile } from "./describe-onnx-model.js";
 import type { NativeOptions, OnnxRuntimeOptions } from "./onnx-options.js";
-import {
-  createSession,
-  fromResults,
-  importOnnxRuntime,
-  providersFor,
-  sessionOptions,
-  sessionTensors,
-  toFeeds,
-} from "./ort-session.js";
+import { openSessionOf, providersFor, sessionOptions } from "./ort-session.js";
+import { fromResults, sessionTensors, toFeeds } from "./ort-tensors.js";
 
 /** The options of {@link openSession}: those of `onnxruntime` without the model and what only engines have. */
 export type OnnxSessionOptions = Omit<OnnxRuntimeOptions, "model" | "engine" | keyof NativeOptions>;
@@ -103,7 +96,7 @@ export class OnnxSession {
       native: {},
     };
     const warn = onWarning ?? ((message: string) => process.emitWarning(message, "TritonWarning"));
-    const { session, provider } = await createSession(await importOnnxRuntime(), data, warn);
+    const { session, provider } = await openSessionOf(data, warn);
     const { inputs, outputs } = describeOnnxModel(model, sessionTensors(session), described);
     return new OnnxSession(session, provider, inputs, outputs);
   }

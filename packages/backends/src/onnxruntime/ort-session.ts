@@ -9,20 +9,9 @@ import type {
 } from "@tritonjs/core/backend";
 import type { InstanceDevice, InstanceInfo, OpenModel, Tensors } from "@tritonjs/core/internal";
 import { disableTelemetry, importPeer, sequenceTensors, splitOutputs } from "@tritonjs/core/internal/worker";
-import {
-  DATA_TYPES,
-  type DataType,
-  definedMembers,
-  type Elements,
-  errorFor,
-  type ModelConfig,
-  type ModelInput,
-  Tensor,
-  TritonError,
-  toOrtType,
-} from "@tritonjs/protocol";
-import type { InferenceSession, Tensor as OrtTensor } from "onnxruntime-node";
-import { describeOnnxModel, type SessionTensor, type SessionTensors } from "./describe-onnx-model.js";
+import { definedMembers, errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
+import type { InferenceSession } from "onnxruntime-node";
+import { describeOnnxModel, type SessionTensors } from "./describe-onnx-model.js";
 import { advice } from "./gpu-doctor.js";
 import { modelLabel } from "./onnx-file.js";
 import {
@@ -31,7 +20,44 @@ import {
   providersForWorker,
   type SessionData,
 } from "./onnx-options.js";
+import { fromResults, scalarInputs, scalarOutputs, sessionTensors, toFeeds } from "./ort-tensors.js";
 import { canonicalName, type ExecutionProvider } from "./provider-names.js";
+import { isBroken } from "./wasm-host.js";
+import { createWasmSession, hasOrtWeb, importOrtWeb } from "./wasm-runtime.js";
+
+/** An open session, and what runs it. */
+export interface OpenSession {
+  readonly session: InferenceSession;
+  readonly provider: string;
+  /** Why WebAssembly runs a session that was to run natively. */
+  readonly insteadOfNative?: string;
+}
+
+/**
+ * Opens a session: natively, or as WebAssembly if the data say so. WebAssembly also replaces an `onnxruntime-node` that
+ * cannot be loaded, if `onnxruntime-web` is installed and the CPU may run the model.
+ *
+ * @throws TritonError UNAVAILABLE when the package is not installed; otherwise see {@link createSession} and
+ * {@link createWasmSession}
+ */
+export async function openSessionOf(
+  data: SessionData,
+  warn: (message: string) => void,
+): Promise<OpenSession> {
+  let insteadOfNative: string | undefined;
+  if (!data.isWasm) {
+    try {
+      return await createSession(await importOnnxRuntime(), data, warn);
+    } catch (error) {
+      if (!TritonError.is(error) || error.reason !== "PACKAGE_NOT_INSTALLED") throw error;
+      if (!hasOrtWeb() || (data.strict && providerName(data.providers[0]!) !== "cpu")) throw error;
+      insteadOfNative = error.message.split("\n")[0]!;
+    }
+  }
+  const ort = await importOrtWeb(Number(data.sessionOptions.intraOpNumThreads));
+  const session = await createWasmSession(ort, data);
+  return { session, provider: "wasm", ...(insteadOfNative !== undefined && { insteadOfNative }) };
+}
 
 /**
  * Opens a session on the first provider that works. ONNX Runtime's Node binding rejects a list of providers when the
@@ -43,7 +69,7 @@ export async function createSession(
   ort: Ort,
   data: SessionData,
   warn: (message: string) => void,
-): Promise<{ readonly session: InferenceSession; readonly provider: string }> {
+): Promise<OpenSession> {
   const providers = providersForWorker(data.providers);
   const chain = data.strict ? providers.slice(0, 1) : withCpu(providers);
   let failure: unknown;
@@ -180,9 +206,12 @@ export async function load(data: unknown, info: InstanceInfo, host: WorkerHost):
 export const prepare = importOnnxRuntime;
 
 /** Opens the session, whose tensors complete the configuration. */
-export async function open(data: unknown, { warn }: Pick<WorkerHost, "warn">): Promise<OpenModel> {
-  const ort = await importOnnxRuntime();
-  const { session, provider } = await createSession(ort, data as SessionData, warn);
+export async function open(
+  data: unknown,
+  { warn, report }: Pick<WorkerHost, "warn" | "report">,
+): Promise<OpenModel> {
+  const { session, provider, insteadOfNative } = await openSessionOf(data as SessionData, warn);
+  const isWasm = provider === "wasm";
   const close = () => session.release();
   return {
     description: sessionTensors(session),
@@ -190,12 +219,13 @@ export async function open(data: unknown, { warn }: Pick<WorkerHost, "warn">): P
       const outputsFor = neededOutputs(modelConfig);
       const scalars = scalarInputs(data as SessionData, modelConfig);
       const shaped = scalarOutputs(modelConfig);
+      if (insteadOfNative !== undefined) report(insteadOfNative);
       const run = async (inputs: Tensors, requested: readonly string[]): Promise<Tensors> =>
         shaped(fromResults(await session.run(toFeeds(inputs, scalars), outputsFor(requested))));
       return {
         ownsOutputs: true,
-        details: { executionProvider: provider },
-        execute: (batch) => execute(run, batch),
+        details: { executionProvider: provider, ...(isWasm && { engine: "wasm" }) },
+        execute: (batch) => execute(isWasm ? endingWhenBroken(run) : run, batch),
         close,
       };
     },
@@ -205,9 +235,32 @@ export async function open(data: unknown, { warn }: Pick<WorkerHost, "warn">): P
 
 /** Describes the model for a synchronous `bind`: ONNX Runtime infers the shapes that the file leaves out. */
 export async function describe(data: unknown): Promise<ModelDescription> {
-  const opened = await open(data, { warn: () => {} });
+  const opened = await open(data, { warn: () => {}, report: () => {} });
   await opened.close();
   return describeOnnxModel((data as SessionData).model, opened.description as SessionTensors | undefined);
+}
+
+/**
+ * A run that ends the worker when WebAssembly fails instead of the model: its memory is then used up or broken, and only
+ * a new worker has another.
+ */
+function endingWhenBroken(
+  run: (inputs: Tensors, requested: readonly string[]) => Promise<Tensors>,
+): typeof run {
+  return async (inputs, requested) => {
+    try {
+      return await run(inputs, requested);
+    } catch (error) {
+      if (!isBroken(error)) throw error;
+      const [why] = TritonError.from(error).message.split("\n");
+      const text = `WebAssembly stopped: ${why}; it has 4 GB of memory: use smaller batches, or the engine 'worker'`;
+      setImmediate(() => {
+        throw errorFor("WORKER_CRASHED", text);
+      });
+      // The death of the worker fails the batch.
+      return new Promise(() => {});
+    }
+  };
 }
 
 async function execute(
@@ -225,124 +278,6 @@ async function execute(
     separate.push(await run(part, requestedOutputs).catch((error) => TritonError.from(error)));
   }
   return { separate };
-}
-
-const FROM_ORT = new Map(DATA_TYPES.map((datatype) => [toOrtType(datatype), datatype]));
-
-const decoder = new TextDecoder("utf-8", { fatal: true });
-const encoder = new TextEncoder();
-
-/**
- * Converts inputs to the form that `session.run` takes. They are plain objects, because the `Tensor` constructor
- * rejects float16 on newer versions of Node.
- *
- * @param scalars names of inputs without dimensions in the model's file: a configuration has to give them one
- * @throws TritonError INVALID_ARG for text that ONNX Runtime cannot hold.
- */
-export function toFeeds(inputs: Tensors, scalars: ReadonlySet<string>): Record<string, OrtTensor> {
-  const feeds: Record<string, unknown> = {};
-  for (const [name, tensor] of inputs) {
-    feeds[name] = {
-      type: toOrtType(tensor.datatype),
-      dims: scalars.has(name) ? [] : tensor.shape,
-      data: tensor.datatype === "BYTES" ? toStrings(name, tensor.elements as Uint8Array[]) : tensor.elements,
-      location: "cpu",
-    };
-  }
-  return feeds as Record<string, OrtTensor>;
-}
-
-function toStrings(name: string, elements: readonly Uint8Array[]): string[] {
-  return elements.map((element, i) => {
-    if (element.includes(0))
-      throw unfit(name, i, "it contains a NUL byte, which ends a string of ONNX Runtime");
-    try {
-      return decoder.decode(element);
-    } catch {
-      throw unfit(name, i, "it is not UTF-8, which strings of ONNX Runtime must be");
-    }
-  });
-}
-
-function unfit(name: string, index: number, why: string): TritonError {
-  const text = `cannot pass element ${index} of input '${name}' as an ONNX string: ${why}`;
-  return errorFor("INVALID_INPUT", text);
-}
-
-/** Converts the session's results to tensors over the same memory. */
-export function fromResults(results: Readonly<Record<string, OrtTensor>>): Map<string, Tensor> {
-  return new Map(
-    Object.entries(results).map(([name, { type, dims, data }]) => {
-      const datatype = FROM_ORT.get(type);
-      if (datatype === undefined) {
-        const text = `output '${name}' has type ${type}, which the protocol cannot carry`;
-        throw errorFor("MODEL_NOT_SUPPORTED", text);
-      }
-      return [name, Tensor.fromElements(datatype, [...dims], toElements(datatype, data))];
-    }),
-  );
-}
-
-function toElements(datatype: DataType, data: OrtTensor["data"]): Elements {
-  if (datatype === "BYTES") return (data as string[]).map((text) => encoder.encode(text));
-  // Newer versions of Node have a Float16Array. Here the elements of FP16 are their bits.
-  if (datatype === "FP16" && ArrayBuffer.isView(data) && !(data instanceof Uint16Array)) {
-    return new Uint16Array(data.buffer, data.byteOffset, data.byteLength / 2);
-  }
-  return data as Elements;
-}
-
-/** The tensors of a session; undefined with versions of onnxruntime-node that do not provide shapes. */
-export function sessionTensors({
-  inputMetadata,
-  outputMetadata,
-}: InferenceSession): SessionTensors | undefined {
-  if (!Array.isArray(inputMetadata) || !Array.isArray(outputMetadata)) return undefined;
-  return { inputs: inputMetadata.flatMap(toTensor), outputs: outputMetadata.flatMap(toTensor) };
-}
-
-function toTensor(value: InferenceSession.ValueMetadata): SessionTensor[] {
-  if (!value.isTensor) return [];
-  const shape = value.shape.map((dim) => (typeof dim === "number" ? dim : -1));
-  return [{ name: value.name, dtype: FROM_ORT.get(value.type), shape }];
-}
-
-/** The shape of a tensor inside the model. */
-function shapeOf({ dims, reshape }: Pick<ModelInput, "dims" | "reshape">): readonly number[] {
-  return reshape?.shape ?? dims;
-}
-
-/**
- * Names of inputs that the session gets without dimensions. An input of unknown rank is a scalar if its configuration
- * has a single element, as in Triton's onnxruntime backend.
- */
-export function scalarInputs(
-  { scalars, ranksUnknown }: Pick<SessionData, "scalars" | "ranksUnknown">,
-  { maxBatchSize, input }: Pick<ModelConfig, "maxBatchSize" | "input">,
-): ReadonlySet<string> {
-  const single = input.filter((one) => maxBatchSize === 0 && shapeOf(one).every((dim) => dim === 1));
-  const names = single.map(({ name }) => name).filter((name) => ranksUnknown.includes(name));
-  return new Set([...scalars, ...names]);
-}
-
-/**
- * Gives scalar outputs the dimensions of the configuration, `[1]`, as Triton's onnxruntime backend does. A
- * configuration cannot have a tensor without dimensions.
- */
-export function scalarOutputs({
-  maxBatchSize,
-  output,
-}: Pick<ModelConfig, "maxBatchSize" | "output">): (outputs: Map<string, Tensor>) => Map<string, Tensor> {
-  if (maxBatchSize > 0) return (outputs) => outputs;
-  const shapes = new Map(output.map((one) => [one.name, shapeOf(one)]));
-  return (outputs) => {
-    for (const [name, tensor] of outputs) {
-      if (tensor.shape.length > 0) continue;
-      const shape = shapes.get(name) ?? [];
-      if (shape.every((dim) => dim === 1)) outputs.set(name, tensor.reshaped(shape));
-    }
-    return outputs;
-  };
 }
 
 /** Outputs that the model has to compute: those of the configuration, and the states of sequences. */

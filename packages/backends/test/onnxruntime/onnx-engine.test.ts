@@ -208,7 +208,7 @@ describe("the engine 'native'", () => {
       "INVALID_ARG engine 'native': expected instances without isolation, got 'process'; use the engine 'worker'",
     );
     expect(thrownBy(() => onnxruntime({ model: irisModel, engine: "gpu" as "auto" }))).toBe(
-      "INVALID_ARG engine of the ONNX model: expected one of worker, native, auto, got 'gpu'",
+      "INVALID_ARG engine of the ONNX model: expected one of worker, native, auto, wasm, got 'gpu'",
     );
   });
 });

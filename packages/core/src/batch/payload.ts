@@ -1,4 +1,5 @@
 import { type ModelConfig, type Shape, sameShape, type Tensor, type TritonError } from "@tritonjs/protocol";
+import { compareBytes } from "#host";
 import type { BatchKey } from "../config/model-options.js";
 import type { CutReason } from "../observe/statistics.js";
 import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
@@ -189,5 +190,5 @@ function rowShape(tensor: Tensor): Shape {
 }
 
 function sameContent(a: Tensor, b: Tensor): boolean {
-  return sameShape(a.shape, b.shape) && Buffer.compare(a.bytes, b.bytes) === 0;
+  return sameShape(a.shape, b.shape) && compareBytes(a.bytes, b.bytes) === 0;
 }

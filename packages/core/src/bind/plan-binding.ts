@@ -36,11 +36,10 @@ import { initialStates, sequenceTensors } from "../config/sequence-batching.js";
 import { sequenceBatching, stateFilesOf } from "../config/sequence-options.js";
 import { type Backend, isBackend, type ModelDescription } from "../instance/backend.js";
 import { ensembleCycle, type MemberOf } from "../model/ensemble-members.js";
-import type { ModelPlan } from "../model/model-server.js";
-import { noExecutor } from "../repository/plan-version.js";
+import { type ModelPlan, noExecutor } from "../model/model-server.js";
 import { planVariableLength } from "../scheduler/grouping-scheduler.js";
 import type { AnyBindOptions, BindEnsembleOptions } from "./bind-options.js";
-import { instanceProblems, planExecutors, planStepwise } from "./plan-executors.js";
+import { instanceProblems, type PlanModule, planExecutors, planStepwise } from "./plan-executors.js";
 
 const TENSOR_SPEC_TYPES = optionTypes<DescribedTensor>({
   // Checked by themselves.
@@ -75,6 +74,7 @@ export function planBinding(
   given: AnyBindOptions,
   isTaken: (name: string, version: number) => boolean,
   gpus: Gpus,
+  planModule: PlanModule,
 ): ModelPlan {
   const wrong = wrongTypes("bind", given, BIND_TYPES);
   if (!isObject(given)) throw positional("bind", wrong);
@@ -91,7 +91,7 @@ export function planBinding(
   const misshapen = [...inputs.problems, ...outputs.problems];
   if (misshapen.length > 0) throw bindError(modelName, [...problems, ...misshapen]);
   const options = { ...given, inputs: inputs.specs, outputs: outputs.specs };
-  const plan = planExecutors(options);
+  const plan = planExecutors(options, planModule);
   const stepwise = planStepwise(options.inferFunc, config);
   problems.push(...plan.problems);
   if (plan.generates && config.decoupled === false) {

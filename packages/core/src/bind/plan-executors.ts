@@ -1,5 +1,3 @@
-import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import {
   errorFor,
   type Isolation,
@@ -7,7 +5,6 @@ import {
   type ModelConfig,
   type ModelInstanceGroup,
 } from "@tritonjs/protocol";
-import { moduleProgram } from "../backends/javascript-backend.js";
 import { callableProblems } from "../callback/batch-decorators.js";
 import { takesMixedInputs } from "../callback/decorate.js";
 import { type AnyInferFunc, isGenerator, styleOf } from "../callback/infer-func.js";
@@ -21,16 +18,12 @@ import {
 } from "../config/instance-groups.js";
 import { hostingProblems, type InstanceGroupOptions, type ModelOptions } from "../config/model-options.js";
 import { type Executor, type ExecutorContext, isBackend } from "../instance/backend.js";
-import { importCallable, type ModuleOptions } from "../instance/import-callable.js";
 import { InlineExecutor } from "../instance/inline-executor.js";
 import { StepwiseExecutor } from "../instance/stepwise-executor.js";
 import type { ExecutorFactory } from "../model/model-server.js";
-import { runningFields } from "../observe/log.js";
-import { serverHost } from "../worker/backend-executors.js";
-import { WorkerExecutor } from "../worker/worker-executor.js";
 import type { AnyBindOptions } from "./bind-options.js";
 
-interface ExecutorPlan {
+export interface ExecutorPlan {
   /** Triton's `backend` and `platform` of the model. */
   readonly backend: string;
   readonly platform: string;
@@ -58,9 +51,18 @@ interface ExecutorPlan {
 }
 
 /** Backend name of models written in JavaScript: callbacks and modules. */
-const JAVASCRIPT = "javascript";
+export const JAVASCRIPT = "javascript";
 
-export function planExecutors({ inferFunc, strict = false, config }: AnyBindOptions): ExecutorPlan {
+/** Plans how a module is run, which depends on the host. */
+export type PlanModule = (
+  url: URL,
+  options: { readonly strict: boolean; readonly stepwise?: boolean | undefined },
+) => ExecutorPlan;
+
+export function planExecutors(
+  { inferFunc, strict = false, config }: AnyBindOptions,
+  planModule: PlanModule,
+): ExecutorPlan {
   if (isBackend(inferFunc)) {
     const { backendName, platform } = inferFunc;
     return {
@@ -79,38 +81,6 @@ export function planExecutors({ inferFunc, strict = false, config }: AnyBindOpti
   }
   if (!(inferFunc instanceof URL)) return planFunctions(inferFunc);
   return planModule(inferFunc, { strict, stepwise: config?.stepwise });
-}
-
-function planModule(url: URL, options: Omit<ModuleOptions, "module">): ExecutorPlan {
-  const missing = url.protocol === "file:" && !existsSync(fileURLToPath(url));
-  const module: ModuleOptions = { ...options, module: url.href };
-  return {
-    backend: JAVASCRIPT,
-    platform: "",
-    defaultInstanceCount: 1,
-    generates: false,
-    batches: true,
-    runsModule: true,
-    isolations: ["worker", "process", "inline"],
-    isNative: false,
-    problems: missing ? [`inferFunc: cannot find the module ${url.href}`] : [],
-    mixesInputs: () => false,
-    problemsWith: () => [],
-    create: (context) => {
-      const host = serverHost(context.info, context.log, context.metrics, context.control);
-      const warn = (message: string) => process.emitWarning(message, "TritonWarning");
-      return context.hosting.isolation === "inline"
-        ? new InlineExecutor(
-            (running) =>
-              importCallable(module, context.info, {
-                ...host,
-                log: (line) => host.log(line, runningFields(running)),
-              }),
-            context.log,
-          )
-        : new WorkerExecutor(moduleProgram(module), { ...context, warn, host });
-    },
-  };
 }
 
 function planFunctions(inferFunc: AnyInferFunc | readonly AnyInferFunc[]): ExecutorPlan {

@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
 import type { Tensor } from "@tritonjs/protocol";
 import { LRUCache } from "lru-cache";
+import { createHash } from "#host";
 import type { CacheUsage } from "../observe/model-families.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import type { Clock, Timer } from "../system/clock.js";

@@ -17,6 +17,7 @@ import {
 } from "@tritonjs/protocol";
 import type { NdArray } from "ndarray";
 import ndarray from "ndarray";
+import { compareBytes, hexOf } from "#host";
 import { batchSizeError, outputsByName } from "../request/inference-response.js";
 import { getOrAdd } from "../system/collections.js";
 import { TRITON_CONTEXT } from "./batch-decorators.js";
@@ -126,7 +127,7 @@ export function firstValue(...given: readonly (string | FirstValueOptions)[]): u
 const MAX_SHOWN = 16;
 
 function elementText(element: unknown): string {
-  return element instanceof Uint8Array ? `'${Buffer.from(element).toString()}'` : String(element);
+  return element instanceof Uint8Array ? `'${new TextDecoder().decode(element)}'` : String(element);
 }
 
 function notEqual(key: string, values: NdArray): string {
@@ -410,7 +411,7 @@ function sameRows(values: NdArray): boolean {
 }
 
 function sameElement(a: unknown, b: unknown): boolean {
-  if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b) === 0;
+  if (a instanceof Uint8Array && b instanceof Uint8Array) return compareBytes(a, b) === 0;
   return a === b || (Number.isNaN(a) && Number.isNaN(b));
 }
 
@@ -423,7 +424,7 @@ function rowKey(values: NdArray, row: number): string {
 }
 
 function hex(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
+  return hexOf(bytes);
 }
 
 function takeRows(values: NdArray, rows: readonly number[]): NdArray {

@@ -1,5 +1,4 @@
-import { spawnSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { process, readdirSync, spawnSync } from "#host";
 
 /** The GPUs on which instances may be placed. */
 export interface Gpus {

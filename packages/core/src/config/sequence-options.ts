@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import {
   type DataType,
   type ModelSequenceBatching,
@@ -11,7 +10,8 @@ import {
   tensorFromValue,
   toConfigDataType,
 } from "@tritonjs/protocol";
-import { type ReadDataFile, readFileNow } from "../system/files.js";
+import { fileURLToPath, readFileNow } from "#host";
+import type { ReadDataFile } from "../system/files.js";
 
 /**
  * A tensor that is kept between the requests of a sequence. The model's `output` becomes its `input` with the next

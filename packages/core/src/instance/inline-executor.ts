@@ -1,5 +1,5 @@
-import { AsyncResource } from "node:async_hooks";
 import { TritonError } from "@tritonjs/protocol";
+import { AsyncResource, process } from "#host";
 import type { InstanceDevice, InstanceInfo } from "../callback/infer-func.js";
 import type { Log } from "../observe/log.js";
 import type { ExecutableRequest } from "../request-info.js";

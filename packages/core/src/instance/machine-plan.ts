@@ -1,5 +1,5 @@
-import { availableParallelism } from "node:os";
 import { errorFor } from "@tritonjs/protocol";
+import { availableParallelism } from "#host";
 import type { PlannedInstance } from "../config/instance-groups.js";
 import type { Log } from "../observe/log.js";
 import { type Clock, realClock } from "../system/clock.js";

@@ -1,4 +1,5 @@
 import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { process } from "#host";
 import { divideOutputs, joinInputs } from "../batch/batch-tensors.js";
 import { defaultTensors } from "../callback/batch-decorators.js";
 import { explainFailure, notAListText } from "../callback/callback-error.js";

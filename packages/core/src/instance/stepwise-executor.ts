@@ -1,5 +1,5 @@
-import { setImmediate } from "node:timers/promises";
 import { errorFor, type Shape, TritonError } from "@tritonjs/protocol";
+import { process, untilNextTurn } from "#host";
 import type { Tensors } from "../batch/batch-tensors.js";
 import { type AnyStepwiseModel, type InstanceInfo, isDone } from "../callback/infer-func.js";
 import { divideParameters, OutputChecker } from "../request/inference-response.js";
@@ -246,7 +246,7 @@ export class StepLoop {
 
   async #run(): Promise<void> {
     for (;;) {
-      await setImmediate();
+      await untilNextTurn();
       for (const one of this.#active) if (!one.execution.isOpen(one.index)) this.#leave(one);
       const ready = [...this.#active].filter(({ blocked }) => !blocked);
       if (ready.length === 0) break;

@@ -1,5 +1,5 @@
-import { getHeapStatistics } from "node:v8";
 import { elementCount, errorFor, Tensor, type TritonError } from "@tritonjs/protocol";
+import { getHeapStatistics } from "#host";
 import type { ExecutableRequest } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
 import type { ExecutionResult } from "./backend.js";

@@ -1,4 +1,3 @@
-import { randomFillSync } from "node:crypto";
 import {
   type DataType,
   elementByteSize,
@@ -13,6 +12,7 @@ import {
   Tensor,
   TritonError,
 } from "@tritonjs/protocol";
+import { dataFilesOf, randomFillSync, readFileNow } from "#host";
 import { BatchLayout } from "../batch/batch-layout.js";
 import { Payload } from "../batch/payload.js";
 import { UserErrors } from "../callback/callback-error.js";
@@ -32,7 +32,7 @@ import { InferenceRequest, type RequestSender } from "../request/inference-reque
 import { OutputChecker } from "../request/inference-response.js";
 import type { RequestValidator } from "../request/request-validator.js";
 import { asWork, type Clock } from "../system/clock.js";
-import { dataFilesOf, type ReadDataFile, readFileNow } from "../system/files.js";
+import type { ReadDataFile } from "../system/files.js";
 import type { ModelPlan, ModelServer } from "./model-server.js";
 
 export interface InstanceUpdate {

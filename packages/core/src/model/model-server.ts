@@ -1,4 +1,4 @@
-import { errorFor, type ModelConfig, type Tensor } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, type Tensor, TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import type { GuardedCache } from "../cache/response-cache.js";
 import type { CallModels } from "../callback/infer-func.js";
@@ -17,6 +17,14 @@ import type { Clock } from "../system/clock.js";
 import type { HostPolicies } from "../system/host-policy.js";
 
 export type ExecutorFactory = (context: ExecutorContext) => Executor;
+
+/** Ensembles have no instances. */
+export const noExecutor: ExecutorFactory = ({ info }) => {
+  throw new TritonError(
+    "INTERNAL",
+    `cannot create an instance of ensemble '${info.modelName}': only its steps have instances`,
+  );
+};
 
 /** One version of a model, as a program binds it or the repository reads it. */
 export interface ModelPlan {

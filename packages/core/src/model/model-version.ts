@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import {
   errorFor,
   type ModelConfig,
@@ -6,6 +5,7 @@ import {
   statusText,
   TritonError,
 } from "@tritonjs/protocol";
+import { join, readFileNow } from "#host";
 import type { Payload } from "../batch/payload.js";
 import { countInstances } from "../config/instance-groups.js";
 import { hasDeadlines, isShortestFirst, shareSetting } from "../config/model-options.js";
@@ -23,7 +23,6 @@ import { GroupingScheduler } from "../scheduler/grouping-scheduler.js";
 import { DirectScheduler, type Scheduler, type SequenceCounts } from "../scheduler/scheduler.js";
 import { SequenceBatchScheduler } from "../scheduler/sequence-batch-scheduler.js";
 import { type Clock, DeadlineQueue, settledWithin } from "../system/clock.js";
-import { readFileNow } from "../system/files.js";
 import { EnsembleMembers, type MemberOf } from "./ensemble-members.js";
 import { type InstanceUpdate, LiveInstances } from "./live-instances.js";
 import { ModelRequests } from "./model-requests.js";

@@ -1,5 +1,6 @@
-import { type Channel, channel, subscribe, tracingChannel, unsubscribe } from "node:diagnostics_channel";
+import type { Channel } from "node:diagnostics_channel";
 import type { Tensor, TritonError } from "@tritonjs/protocol";
+import { channel, subscribe, tracingChannel, unsubscribe } from "#host";
 import type { RequestInfo } from "../request-info.js";
 import type { CutReason } from "./statistics.js";
 

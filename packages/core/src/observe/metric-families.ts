@@ -1,6 +1,6 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { Metric, Registry } from "prom-client";
+import { AsyncLocalStorage } from "#host";
 import { notLoaded, unbundledRequire } from "../optional-packages.js";
 
 export type SeriesLabels = Readonly<Record<string, string | number>>;

@@ -12,7 +12,7 @@ import {
 } from "../config/instance-groups.js";
 import { initialStates } from "../config/sequence-batching.js";
 import type { Backend, ModelDescription } from "../instance/backend.js";
-import type { ExecutorFactory, ModelPlan } from "../model/model-server.js";
+import { type ExecutorFactory, type ModelPlan, noExecutor } from "../model/model-server.js";
 import type { Log } from "../observe/log.js";
 import { assertInRepository, dataFilesOf, isInside, readSmallFile } from "../system/files.js";
 import type { HostPolicies } from "../system/host-policy.js";
@@ -152,14 +152,6 @@ function completedConfig(
     ...(isDefault ? {} : { defaultMaxBatchSize: size }),
   });
 }
-
-/** Ensembles have no instances. */
-export const noExecutor: ExecutorFactory = ({ info }) => {
-  throw new TritonError(
-    "INTERNAL",
-    `cannot create an instance of ensemble '${info.modelName}': only its steps have instances`,
-  );
-};
 
 /** Reads the class names of each output that has a label file inside the directory, one name on each line. */
 async function readLabels(directory: string, config: ModelConfig): Promise<Map<string, readonly string[]>> {

@@ -1,4 +1,4 @@
-import { AsyncResource } from "node:async_hooks";
+import type { AsyncResource } from "node:async_hooks";
 import {
   definedMembers,
   errorWithoutStack,
@@ -7,6 +7,7 @@ import {
   type Tensor,
   type TritonError,
 } from "@tritonjs/protocol";
+import { AsyncResource as HostContext, process } from "#host";
 import type { BatchKey } from "../config/model-options.js";
 import type { RequestTrace } from "../observe/request-trace.js";
 import {
@@ -549,7 +550,7 @@ export function requestOf(content: InferInit, modelName: string): InferenceReque
 const MANUAL_DESTROY = { requireManualDestroy: true };
 
 function newAsyncContext(): AsyncResource {
-  return new AsyncResource("TritonRequest", MANUAL_DESTROY);
+  return new HostContext("TritonRequest", MANUAL_DESTROY);
 }
 
 /** Keeps the present asynchronous context, in which the span of a traced request is the active one. */

@@ -1,4 +1,5 @@
 import { errorFor, type ModelConfig, type Tensor, type TritonError } from "@tritonjs/protocol";
+import { process } from "#host";
 import type { Tensors } from "../batch/batch-tensors.js";
 import { sequenceSlots } from "../config/sequence-batching.js";
 import type { InstanceGroup } from "../instance/instance-group.js";

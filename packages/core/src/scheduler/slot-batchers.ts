@@ -198,7 +198,7 @@ export class ControlInputs {
   #id(datatype: DataType, id: bigint | string | undefined): Tensor {
     if (datatype === "BYTES") {
       return Tensor.fromElements("BYTES", this.#shape, [
-        Buffer.from(typeof id === "string" ? id : "", "utf8"),
+        new TextEncoder().encode(typeof id === "string" ? id : ""),
       ]);
     }
     const number = typeof id === "bigint" ? id : 0n;

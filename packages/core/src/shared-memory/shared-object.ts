@@ -152,6 +152,10 @@ export async function bindPosix(
   if (platform === "win32") {
     throw errorFor("PLATFORM_NOT_SUPPORTED", "Shared memory feature is currently not supported on Windows");
   }
+  // Deno's files are not the descriptors of the system.
+  if (process.versions.deno !== undefined) {
+    throw errorFor("PLATFORM_NOT_SUPPORTED", "Shared memory feature is currently not supported on Deno");
+  }
   try {
     return toPosix(await importKoffi());
   } catch (cause) {

@@ -1,6 +1,5 @@
-import { performance } from "node:perf_hooks";
-import { clearTimeout, setImmediate, setInterval, setTimeout } from "node:timers";
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
+import { clearTimeout, performance, setImmediate, setInterval, setQuietTimeout, setTimeout } from "#host";
 
 /** A task scheduled on a {@link Clock}. Calling `cancel` after it ran does nothing. */
 export interface Timer {
@@ -46,7 +45,7 @@ export const realClock: Clock = {
 export const quietClock: Pick<Clock, "now" | "setTimer"> = {
   now: realClock.now,
   setTimer(delayMs, run) {
-    const timer = setTimeout(run, delayMs).unref();
+    const timer = setQuietTimeout(run, delayMs);
     return { cancel: () => clearTimeout(timer) };
   },
 };

@@ -25,6 +25,7 @@ import type {
 import { type ModelHandle, modelHandle } from "../bind/model-handle.js";
 import { planBinding, planEnsemble } from "../bind/plan-binding.js";
 import { changedGroups } from "../bind/plan-executors.js";
+import { planModule } from "../bind/plan-module.js";
 import { GuardedCache, MemoryCache } from "../cache/response-cache.js";
 import { type Gpus, GpusOrCpu, listedGpus, MachineGpus } from "../config/gpus.js";
 import { checkShares, type ShareOptions } from "../config/model-options.js";
@@ -165,6 +166,7 @@ export class Triton implements AsyncDisposable {
       options as AnyBindOptions,
       (name, version) => this.#isTaken(name, version),
       this.#server.models.gpus,
+      planModule,
     );
     return this.#add<I, O>(plan);
   }

@@ -436,13 +436,14 @@ const openProcess: OpenChannel = ({ heapLimitMb, hostPolicy }, listener) => {
     details: { pid: String(child.pid) },
     listener,
     post,
+    // In Bun, the channel has no handle of its own.
     ref: () => {
       child.ref();
-      child.channel?.ref();
+      child.channel?.ref?.();
     },
     unref: () => {
       child.unref();
-      child.channel?.unref();
+      child.channel?.unref?.();
     },
     finish: () => post({ type: "stop" }, []),
     end: (closeWithinMs = 0) => {

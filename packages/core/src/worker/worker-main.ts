@@ -15,11 +15,8 @@ function serveInThread(): void {
   serveModels({
     post: (message, transfer) => port.postMessage(message, transfer),
     onMessage: (listener) => void port.on("message", (message: ToWorker) => listener(message)),
-    close: () => {
-      port.close();
-      // Handles that the model left open keep the thread alive.
-      exitWhenWritten();
-    },
+    // Handles that the model left open would keep the thread alive.
+    close: exitWhenWritten,
   });
 }
 

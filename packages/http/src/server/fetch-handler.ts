@@ -69,6 +69,9 @@ export function webHandler(
   return async (request) => toWebResponse(await handler(new WebV2Request(request, prefix, onError)));
 }
 
+/** Workers at the edge would compress a body once more whose headers say that it is compressed. */
+const AS_IT_IS = { encodeBody: "manual" };
+
 /** The status of an answer to a client that has left. */
 const CLIENT_CLOSED_REQUEST = 499;
 
@@ -79,13 +82,13 @@ function toWebResponse(response: V2Response | undefined): Response {
   const headers = new Headers(response.headers);
   if (body instanceof Uint8Array) {
     headers.set("content-length", String(body.length));
-    return new Response(body as Uint8Array<ArrayBuffer>, { status, headers });
+    return new Response(body as Uint8Array<ArrayBuffer>, { status, headers, ...AS_IT_IS });
   }
   if (isWhole(body)) {
     headers.set("content-length", String(byteLength(body)));
-    return new Response(toStream(body[Symbol.iterator]()), { status, headers });
+    return new Response(toStream(body[Symbol.iterator]()), { status, headers, ...AS_IT_IS });
   }
-  return new Response(toStream(body[Symbol.asyncIterator]()), { status, headers });
+  return new Response(toStream(body[Symbol.asyncIterator]()), { status, headers, ...AS_IT_IS });
 }
 
 function toStream(

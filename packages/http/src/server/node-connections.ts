@@ -149,6 +149,9 @@ export function answerDirectly(handler: V2Handler): RequestListener {
 /** Bytes up to which a body is sent in one piece with its headers. */
 const MAX_TEXT = 4096;
 
+/** False in Bun 1.4, which may never send what is written between `cork` and `end`. */
+const joinsWrites = process.versions.bun === undefined;
+
 /** Sends an answer with one system call, unless parts of it are still to come. */
 function sendAnswer(outgoing: ServerResponse, { status, headers, body }: V2Response): void {
   const lines: string[] = [];
@@ -166,7 +169,7 @@ function sendAnswer(outgoing: ServerResponse, { status, headers, body }: V2Respo
   if (length <= MAX_TEXT) {
     outgoing.end(latin1(pieces), "latin1");
   } else {
-    outgoing.cork();
+    if (joinsWrites) outgoing.cork();
     for (const piece of pieces) outgoing.write(piece, freeWhenSent(piece));
     outgoing.end();
   }

@@ -1,0 +1,125 @@
+/*
+ * `npm run test:runtimes`: runs a part of the tests of core, of whole servers, and of Triton's recorded answers on Bun and
+ * Deno, with the binaries that npm brings. Names choose runtimes, and the arguments after them go to vitest instead of the
+ * chosen files: `npm run test:runtimes -- bun test/e2e`. Both run, also after one that fails.
+ */
+import { spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { install } from "./install.mjs";
+import { RUNTIMES, runtimeBinary } from "./node-lines.mjs";
+import { build, root, tool } from "./run.mjs";
+
+/** What runs on each runtime. */
+const CHOSEN = [
+  ...["batch", "behaviours", "cache", "config", "instance", "model", "scheduler", "service", "triton"].map(
+    (folder) => `packages/core/test/${folder}`,
+  ),
+  "test/e2e",
+  "test/golden/grpc.long.test.ts",
+  "test/golden/http.long.test.ts",
+  "test/golden/scheduler.long.test.ts",
+];
+
+/** Tests that cannot pass, as [file, beginning of the test's name; all of the file without one, reason]. */
+const LEFT_OUT = {
+  all: [
+    ["packages/core/test/instance/signal-source.test.ts", undefined, "looks into V8"],
+    ["packages/core/test/behaviours/idle-model-memory.test.ts", undefined, "looks into V8"],
+    ["packages/core/test/behaviours/long-strings.test.ts", undefined, "sets the size of V8's heap"],
+    [
+      "test/e2e/opentelemetry.test.ts",
+      "have the attributes of HTTP and gRPC servers",
+      "the name of the runtime",
+    ],
+  ],
+  bun: [
+    [
+      "packages/core/test/behaviours/bad-callbacks.test.ts",
+      "returns an ndarray over a detached",
+      "its words",
+    ],
+    ["packages/core/test/behaviours/bad-callbacks.test.ts", "returns a revoked proxy", "its words"],
+    [
+      "packages/core/test/behaviours/callback-request-info.test.ts",
+      undefined,
+      "imports `file.mjs?query` empty",
+    ],
+    ["packages/core/test/behaviours/callback-stacks.test.ts", undefined, "the form of its stacks"],
+    [
+      "packages/core/test/behaviours/worker-modules.test.ts",
+      "is reported by ready",
+      "the form of its stacks",
+    ],
+    ["test/e2e/likely-mistakes.test.ts", undefined, "its words for reading a property of undefined"],
+    ["test/e2e/routes-of-applications.test.ts", "answers why it is not ready", "the form of its stacks"],
+    ["test/e2e/close-under-requests.test.ts", "ends requests that are not done", "its words of `fetch`"],
+    ["test/e2e/serve.test.ts", "is undone by close", "frees a port a moment after the server closed"],
+    ["test/e2e/exit-delay.test.ts", undefined, "never ends a kept connection of its own client"],
+    ["test/e2e/sent-outputs.test.ts", undefined, "looks at memory that was freed"],
+    ["test/e2e/used-inputs.test.ts", undefined, "looks at memory that was freed"],
+  ],
+  deno: [
+    [
+      "packages/core/test/behaviours/callbacks.test.ts",
+      "are callbacks bound to their object",
+      "vitest's loader",
+    ],
+    ["packages/core/test/behaviours/decorators.test.ts", "work in PyTriton's order", "vitest's loader"],
+    ["test/e2e/bad-shared-memory.test.ts", undefined, "no shared memory"],
+    ["test/e2e/shared-memory.test.ts", undefined, "no shared memory"],
+    ["test/e2e/serve-command.test.ts", undefined, "signals to a process that ends with its own code"],
+    [
+      "test/e2e/full-queue.test.ts",
+      "leaves its connection usable",
+      "closes a connection with an unread body",
+    ],
+    ["test/golden/grpc.long.test.ts", "grpc-\\d+-(shm|cuda)", "no shared memory"],
+    [
+      "test/golden/http.long.test.ts",
+      "http-(08[1-5]\\d|0094)",
+      "no shared memory; methods that it does not know",
+    ],
+  ],
+};
+
+const given = process.argv.slice(2);
+const firstOther = given.findIndex((argument) => !(argument in RUNTIMES));
+const named = firstOther < 0 ? given : given.slice(0, firstOther);
+const rest = given.slice(named.length);
+const runtimes = named.length > 0 ? named : Object.keys(RUNTIMES);
+
+install();
+build();
+const failed = [];
+for (const runtime of runtimes) {
+  console.log(`\n${runtime} ${RUNTIMES[runtime]}`);
+  if (!run(runtime)) failed.push(runtime);
+}
+if (failed.length > 0) {
+  console.error(`\ntest:runtimes: tests failed on ${failed.join(" and ")}`);
+  process.exitCode = 1;
+}
+
+function run(runtime) {
+  const leftOut = [...LEFT_OUT.all, ...LEFT_OUT[runtime]];
+  const withoutFiles = leftOut.flatMap(([file, name]) => (name === undefined ? file : []));
+  const withoutNames = leftOut.flatMap(([, name]) => name ?? []);
+  const files = CHOSEN.flatMap(testFiles).filter((file) => !withoutFiles.includes(file));
+  const engine = runtime === "bun" ? ["--bun"] : ["run", "--allow-all"];
+  const pattern = `^(?!.*(${withoutNames.join("|")}))`;
+  const args = [...engine, tool("vitest", "vitest.mjs"), "run", "-t", pattern];
+  const { status } = spawnSync(runtimeBinary(runtime), [...args, ...(rest.length > 0 ? rest : files)], {
+    cwd: root,
+    stdio: "inherit",
+  });
+  return status === 0;
+}
+
+/** The file, or the tests of behaviours in the folder. */
+function testFiles(path) {
+  if (path.endsWith(".ts")) return [path];
+  return readdirSync(join(root, path))
+    .filter((name) => name.endsWith(".test.ts") && !name.endsWith(".long.test.ts"))
+    .map((name) => `${path}/${name}`);
+}
