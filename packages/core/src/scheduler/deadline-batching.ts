@@ -2,8 +2,10 @@ import { errorWithoutStack, type TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
+import type { LateCause } from "../observe/statistics.js";
 import type { CallerShare, InferenceRequest } from "../request/inference-request.js";
 import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
+import { LateCauses } from "./late-causes.js";
 import { type InstanceTimes, LearnedTimes } from "./learned-times.js";
 import type { QueuedRequestView } from "./priority-queue.js";
 import type { UrgencyQueue } from "./urgency-queue.js";
@@ -60,6 +62,7 @@ export class DeadlineBatching implements BatchPlanner {
   readonly #maxRows: number;
   readonly #times: LearnedTimes;
   readonly #arrivals = new ArrivalsByLimit();
+  readonly #causes: LateCauses;
   /** The caller of the last request, and when it was another one than that of the request before. */
   #lastShare: CallerShare | undefined;
   #otherAt = Number.NEGATIVE_INFINITY;
@@ -70,13 +73,16 @@ export class DeadlineBatching implements BatchPlanner {
     this.#queue = queue;
     this.#maxRows = maxRows;
     this.#times = new LearnedTimes(instances, maxRows);
+    this.#causes = new LateCauses(this.#times, queue);
   }
 
   started(instance: ModelInstance, payload: Payload, now: number): void {
+    this.#causes.started(payload, now);
     this.#times.started(instance, payload, now);
   }
 
   ended(instance: ModelInstance, payload: Payload, now: number): void {
+    this.#causes.ended(payload, now);
     this.#times.ended(instance, payload, now);
     for (const { due } of payload.requests) if (now > due) this.#lost();
   }
@@ -93,6 +99,7 @@ export class DeadlineBatching implements BatchPlanner {
       this.#lastShare = share;
     }
     this.#loss *= KEPT_LOSS;
+    this.#causes.arrived(request, now);
     this.#arrivals.add(due - now, request.rows, now);
     if (due === Number.POSITIVE_INFINITY) return;
     const times = this.#times.next;
@@ -109,6 +116,10 @@ export class DeadlineBatching implements BatchPlanner {
     }
     this.#lost();
     throw hopelessError(request, due - now, expectedMs);
+  }
+
+  lateCause(request: InferenceRequest, now: number): LateCause {
+    return this.#causes.causeOf(request, now);
   }
 
   /**
