@@ -53,10 +53,16 @@ class PlantedModel {
   send(limitMs: number, priority = 0): void {
     const { clock, scheduler } = this.model;
     const due = clock.now() + limitMs;
-    const request = new InferenceRequest("m", { inputs: new Map(), priority, clientLimitMs: limitMs }, () => {
-      if (clock.now() > due || request.cancelReason !== undefined)
-        this.causes.push(scheduler.lateCause(request));
-    });
+    const request = new InferenceRequest(
+      "m",
+      { inputs: new Map(), priority, clientLimitMs: limitMs },
+      {
+        receive: () => {
+          if (clock.now() <= due && request.cancelReason === undefined) return;
+          this.causes.push(scheduler.lateCause(request));
+        },
+      },
+    );
     request.batchSize = 1;
     request.queueStart = clock.now();
     try {

@@ -7,7 +7,7 @@ import type { Execution, Executor } from "../../packages/core/src/instance/backe
 import { InstanceGroup } from "../../packages/core/src/instance/instance-group.js";
 import { ModelInstance } from "../../packages/core/src/instance/model-instance.js";
 import { StepwiseExecutor } from "../../packages/core/src/instance/stepwise-executor.js";
-import { InferenceRequest } from "../../packages/core/src/request/inference-request.js";
+import { InferenceRequest, type RequestSender } from "../../packages/core/src/request/inference-request.js";
 import { DynamicBatchScheduler } from "../../packages/core/src/scheduler/dynamic-batch-scheduler.js";
 import { Heap } from "../../packages/core/src/scheduler/priority-queue.js";
 import { type Clock, DeadlineQueue, type Timer } from "../../packages/core/src/system/clock.js";
@@ -137,12 +137,14 @@ export async function generateTexts(
   const outcomes: TextOutcome[] = [];
   for (const { atMs, caller, prompt, length, limit } of textsOf(decoder, run, known)) {
     await clock.advanceTo(atMs);
-    const request = new SizedRequest("m", prompt, length, (outcome, final) => {
-      if (!final) return;
-      const refused = TritonError.is(outcome);
-      const waitMs = (started.get(request) ?? Number.NaN) - atMs;
-      outcomes.push({ caller, waitMs, lastTokenMs: refused ? Number.NaN : clock.now() - atMs });
-      started.delete(request);
+    const request = new SizedRequest("m", prompt, length, {
+      receive: (outcome, final) => {
+        if (!final) return;
+        const refused = TritonError.is(outcome);
+        const waitMs = (started.get(request) ?? Number.NaN) - atMs;
+        outcomes.push({ caller, waitMs, lastTokenMs: refused ? Number.NaN : clock.now() - atMs });
+        started.delete(request);
+      },
     });
     request.caller = caller;
     if (limit !== undefined) request.parameters = { max_tokens: limit };
@@ -166,9 +168,9 @@ class SizedRequest extends InferenceRequest {
     modelName: string,
     readonly prompt: number,
     readonly length: number,
-    onResponse: InferenceRequest["onResponse"],
+    sender: RequestSender,
   ) {
-    super(modelName, undefined, onResponse);
+    super(modelName, undefined, sender);
   }
 }
 

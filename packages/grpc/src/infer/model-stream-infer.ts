@@ -113,9 +113,16 @@ class InferStream {
     let turn: Promise<void> | undefined;
     try {
       this.shutdown.refuseIfBegun();
-      const model = this.service.model(message.modelName, message.modelVersion);
+      const { modelName, modelVersion } = message;
+      const model = this.service.model(modelName, modelVersion);
       if (this.#reportFormat !== undefined) this.#lastModel = model;
-      exchange = new Exchange(this.service, undefined, model, mayWait(message) ? undefined : LARGE);
+      exchange = new Exchange(
+        this.service,
+        undefined,
+        model,
+        modelVersion,
+        mayWait(message) ? undefined : LARGE,
+      );
       request.exchange = exchange;
       turn = exchange.turn(message.id);
     } catch (error) {

@@ -148,8 +148,8 @@ async function start<S extends ResponseSink>(
   exchange: HttpExchange,
   open: (call: Exchange) => S,
 ): Promise<S> {
-  const { service, request, memory, maxInputSize } = exchange;
-  const call = new Exchange(service, request, service.model(exchange.model, exchange.version));
+  const { service, request, model, version, memory, maxInputSize } = exchange;
+  const call = new Exchange(service, request, service.model(model, version), version);
   if ((firstHeader(request, "content-encoding") || "identity") !== "identity") {
     throw errorFor("INVALID_BODY", "Unsupported content-encoding, only 'identity' is supported.");
   }

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import {
   Exchange,
+  type FoundModel,
   type InferenceService,
   type InferInit,
-  type PinnedModel,
   type RequestShare,
 } from "@tritonjs/core/frontend";
 import { readCallerHeaders } from "@tritonjs/core/internal";
@@ -166,7 +166,7 @@ export class OpenAiExchange {
    * full; ClientGone when the client leaves meanwhile
    */
   async lookUpModel(name: string): Promise<Exchange> {
-    let model: PinnedModel;
+    let model: FoundModel;
     try {
       model = this.service.model(name, "");
     } catch (error) {
@@ -185,7 +185,7 @@ export class OpenAiExchange {
    * @param suffix distinguishes the ids of several requests
    */
   newCall(
-    model: PinnedModel,
+    model: FoundModel,
     suffix: string,
     tensors: Pick<InferInit, "inputs" | "requestedOutputs">,
   ): { readonly call: Exchange; readonly init: InferInit } {
