@@ -67,7 +67,7 @@ export const MACHINE_CASES: readonly MachineCase[] = [
 ];
 
 /** Cores that all running batches share equally, as a system that slices time does. */
-class SharedCores implements SimulatedMachine {
+export class SharedCores implements SimulatedMachine {
   readonly clock = new SimulationClock();
   readonly limiter: MachinePlan | undefined;
   #running: { left: number; readonly done: () => void }[] = [];

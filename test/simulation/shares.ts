@@ -1,6 +1,8 @@
 import { TritonError } from "@tritonjs/protocol";
 import { Random } from "../../packages/cli/src/data/random.js";
 import type { BatcherOptions } from "../../packages/core/src/config/model-options.js";
+import { ShareLedger } from "../../packages/core/src/scheduler/fair-shares.js";
+import { SharedCores } from "./machine-run.js";
 import { SimulatedModel } from "./simulated-model.js";
 
 /** A caller and its load, as a share of the full-batch capacity. */
@@ -29,40 +31,74 @@ export interface CallerOutcome {
   readonly p99: number;
 }
 
-/** Serves callers whose requests arrive at random, on the virtual clock. */
-export async function serveCallers(
+/** Requests of the first second do not count: the batcher learns how long batches take. */
+const WARM_MS = 1000;
+
+/** Serves callers of one model, whose requests arrive at random, on the virtual clock. */
+export function serveCallers(
   model: SharedModel,
   callers: readonly SharingCaller[],
   batcher: BatcherOptions,
-  { seed = 1, durationMs = 20_000 } = {},
+  options: { readonly seed?: number; readonly durationMs?: number } = {},
 ): Promise<Readonly<Record<string, CallerOutcome>>> {
-  const { fixedMs, perRowMs, maxBatchSize, limitMs } = model;
-  const capacity = maxBatchSize / (fixedMs + perRowMs * maxBatchSize);
-  const arrivals = callers.flatMap(({ name, load }, i) => {
-    const random = new Random(seed + 100 * i);
-    const all: { readonly at: number; readonly name: string }[] = [];
-    for (let at = 0; at < durationMs; at += random.exponential() / (load * capacity)) all.push({ at, name });
-    return all;
-  });
+  return serveCallersOf([model], callers, batcher, { ...options, cores: 1 });
+}
+
+/**
+ * Serves callers of several models that share the cores of a machine. The load of each caller is spread over all models:
+ * each of them gets an equal part of the time.
+ */
+export async function serveCallersOf(
+  models: readonly SharedModel[],
+  callers: readonly SharingCaller[],
+  batcher: BatcherOptions,
+  { seed = 1, durationMs = 20_000, cores = 1, planned = false, together = false }: SharedRun = {},
+): Promise<Readonly<Record<string, CallerOutcome>>> {
+  const capacities = models.map(
+    ({ fixedMs, perRowMs, maxBatchSize }) =>
+      (cores * maxBatchSize) / (fixedMs + perRowMs * maxBatchSize) / models.length,
+  );
+  const arrivals = models.flatMap((_, kind) =>
+    callers.flatMap(({ name, load }, i) => {
+      const random = new Random(seed + 100 * i + 10_000 * kind);
+      const all: { readonly at: number; readonly name: string; readonly kind: number }[] = [];
+      for (let at = 0; at < durationMs; at += random.exponential() / (load * capacities[kind]!)) {
+        all.push({ at, name, kind });
+      }
+      return all;
+    }),
+  );
   arrivals.sort((a, b) => a.at - b.at);
-  const served = new SimulatedModel({
-    maxBatchSize,
-    instances: 1,
-    batcher,
-    durationMs: (rows) => fixedMs + perRowMs * rows,
-  });
-  const { clock } = served;
-  await served.start();
+  const machine = new SharedCores(cores, planned);
+  const { clock } = machine;
+  const ledger = together ? new ShareLedger() : undefined;
+  const served = models.map(
+    ({ fixedMs, perRowMs, maxBatchSize }) =>
+      new SimulatedModel({
+        maxBatchSize,
+        instances: 1,
+        batcher,
+        durationMs: (rows) => fixedMs + perRowMs * rows,
+        machine,
+        ...(ledger !== undefined && { ledger }),
+      }),
+  );
+  for (const model of served) await model.start();
   const latencies = new Map(callers.map(({ name }) => [name, [] as number[]]));
+  const inTime = new Map(callers.map(({ name }) => [name, 0]));
   const sent = new Map(callers.map(({ name }) => [name, 0]));
-  for (const { at, name } of arrivals) {
+  for (const { at, name, kind } of arrivals) {
     const due = clock.advanceTo(at);
     if (due !== undefined) await due;
-    sent.set(name, sent.get(name)! + 1);
+    const { limitMs } = models[kind]!;
+    if (at >= WARM_MS) sent.set(name, sent.get(name)! + 1);
     try {
       const content = { caller: name, ...(batcher.deadlines && { deadline: at + limitMs }) };
-      served.send(content, (answer) => {
-        if (!TritonError.is(answer)) latencies.get(name)!.push(clock.now() - at);
+      served[kind]!.send(content, (answer) => {
+        if (TritonError.is(answer) || at < WARM_MS) return;
+        const ms = clock.now() - at;
+        latencies.get(name)!.push(ms);
+        if (ms <= limitMs) inTime.set(name, inTime.get(name)! + 1);
       });
     } catch (error) {
       if (!TritonError.is(error)) throw error;
@@ -75,11 +111,22 @@ export async function serveCallers(
       const all = latencies.get(name)!.sort((a, b) => a - b);
       const outcome: CallerOutcome = {
         sent: sent.get(name)!,
-        inTime: all.filter((ms) => ms <= limitMs).length / sent.get(name)!,
-        rowsPerMs: all.length / durationMs,
+        inTime: inTime.get(name)! / sent.get(name)!,
+        rowsPerMs: all.length / (durationMs - WARM_MS),
         p99: all[Math.floor(0.99 * all.length)] ?? Number.NaN,
       };
       return [name, outcome];
     }),
   );
+}
+
+/** How callers share models. */
+export interface SharedRun {
+  readonly seed?: number;
+  readonly durationMs?: number;
+  readonly cores?: number;
+  /** Whether one plan chooses the next batch over all models. */
+  readonly planned?: boolean;
+  /** Whether callers are charged for the time of all models together. */
+  readonly together?: boolean;
 }

@@ -10,6 +10,7 @@ import { ModelInstance } from "../../packages/core/src/instance/model-instance.j
 import type { RateLimiter } from "../../packages/core/src/instance/rate-limiter.js";
 import { InferenceRequest, type RequestSender } from "../../packages/core/src/request/inference-request.js";
 import { DynamicBatchScheduler } from "../../packages/core/src/scheduler/dynamic-batch-scheduler.js";
+import type { ShareLedger } from "../../packages/core/src/scheduler/fair-shares.js";
 import { DeadlineQueue } from "../../packages/core/src/system/clock.js";
 import { instanceOwner } from "../../packages/core/test/support/instance-owner.js";
 
@@ -20,6 +21,8 @@ export interface SimulatedModelOptions {
   readonly batcher: BatcherOptions;
   /** Milliseconds that a batch of this number of rows takes. */
   readonly durationMs: (rows: number) => number;
+  /** Accounts of callers that share all models of the machine. */
+  readonly ledger?: ShareLedger;
   /** The machine that it shares with other models. @default a machine of its own, whose cores never lack */
   readonly machine?: SimulatedMachine;
 }
@@ -73,8 +76,12 @@ export class SimulatedModel {
       limiter,
     );
     const deadlines = new DeadlineQueue(clock);
-    const { shares } = options.batcher;
-    this.scheduler = new DynamicBatchScheduler(config, this.#instances, clock, deadlines, 0, { shares });
+    const { ledger, batcher } = options;
+    const { shares } = batcher;
+    this.scheduler = new DynamicBatchScheduler(config, this.#instances, clock, deadlines, 0, {
+      shares,
+      ledger,
+    });
     this.#instances.serve(this.scheduler);
   }
 

@@ -137,15 +137,14 @@ export async function generateTexts(
   const outcomes: TextOutcome[] = [];
   for (const { atMs, caller, prompt, length, limit } of textsOf(decoder, run, known)) {
     await clock.advanceTo(atMs);
-    const request = new SizedRequest("m", prompt, length, {
-      receive: (outcome, final) => {
-        if (!final) return;
-        const refused = TritonError.is(outcome);
-        const waitMs = (started.get(request) ?? Number.NaN) - atMs;
-        outcomes.push({ caller, waitMs, lastTokenMs: refused ? Number.NaN : clock.now() - atMs });
-        started.delete(request);
-      },
-    });
+    const receive: RequestSender["receive"] = (outcome, final) => {
+      if (!final) return;
+      const refused = TritonError.is(outcome);
+      const waitMs = (started.get(request) ?? Number.NaN) - atMs;
+      outcomes.push({ caller, waitMs, lastTokenMs: refused ? Number.NaN : clock.now() - atMs });
+      started.delete(request);
+    };
+    const request = new SizedRequest("m", prompt, length, { receive });
     request.caller = caller;
     if (limit !== undefined) request.parameters = { max_tokens: limit };
     request.queueStart = clock.now();

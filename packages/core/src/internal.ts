@@ -16,6 +16,7 @@ export {
 } from "./callback/infer-func.js";
 export { completeStep } from "./config/auto-complete-config.js";
 export { planInstances } from "./config/instance-groups.js";
+export { shareWeights } from "./config/model-options.js";
 export { readSubstitutes } from "./config/substitutes.js";
 export { forwardHeaders, type HeaderPattern, headerPattern } from "./frontend/header-pattern.js";
 export { HostRule, isForeign, isLoopback } from "./frontend/security.js";
@@ -59,9 +60,12 @@ export {
   UnpackFault,
 } from "./request/request-memory.js";
 export {
+  type QueueOptions,
+  queueOptions,
   type RequestScalars,
   readScalarOptions,
   readScalarParameter,
+  readTracedQueueOptions,
   type ScalarReader,
   scalarOptions,
 } from "./request-info.js";

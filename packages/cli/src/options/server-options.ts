@@ -196,6 +196,12 @@ export const machineOptions = {
       "Available amount of a resource; without <device>, on each device. May be given several times.",
       readResource,
     ),
+    "shares-by": text(
+      'Callers share the time of all models: "caller" tells them apart by the header tritonjs-caller, any other text by ' +
+        "the header of this name.",
+      "",
+    ),
+    "shares-weights": text("Weights of callers, such as gold=3,silver=2. Others have weight 1.", ""),
   },
   "Memory/Device Management": {
     "pinned-memory-pool-byte-size": value("integer", "Bytes of pinned memory.", 2 ** 28, readLong, {

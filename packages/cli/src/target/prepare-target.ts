@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Exchange, type InferenceResponse } from "@tritonjs/core/frontend";
+import { InferenceRequest, readScalarOptions } from "@tritonjs/core/internal";
 import { SharedMemoryRegion } from "@tritonjs/core/shared-memory";
 import { Tensor, TritonError } from "@tritonjs/protocol";
 import type { DataSet, TensorDataSet, TestedModel } from "../data/data-set.js";
@@ -275,14 +276,10 @@ class InProcessCarrier implements LoadCarrier {
       const { service } = this.target.source.triton;
       const { name, version } = this.model;
       call.exchange = new Exchange(service, undefined, service.model(name, version), version, AT_ONCE);
-      const init = {
-        inputs,
-        parameters: { ...this.target.parameters },
-        correlationId: request.sequenceId === 0 ? undefined : BigInt(request.sequenceId),
-        sequenceStart: request.sequenceStart,
-        sequenceEnd: request.sequenceEnd,
-      };
-      void call.exchange.send(init, {
+      const sent = new InferenceRequest(name, { inputs, parameters: { ...this.target.parameters } });
+      const { sequenceId: id, sequenceStart: start, sequenceEnd: end } = request;
+      if (id !== 0) readScalarOptions({ sequence: { id, start, end } }, sent);
+      void call.exchange.send(sent, {
         respond: (outcome, final) => this.#answered(call, outcome, final),
         refuse: (cause) => this.#answered(call, TritonError.from(cause), true),
       });

@@ -1,5 +1,6 @@
 import {
   type DataType,
+  errorFor,
   type InstanceHosting,
   type InstanceKind,
   type Isolation,
@@ -13,6 +14,7 @@ import {
   type TensorValue,
   TritonError,
   tensorFromValue,
+  unknownOptions,
 } from "@tritonjs/protocol";
 import type { NdArray } from "ndarray";
 import type { RequestInfo } from "../request-info.js";
@@ -612,7 +614,30 @@ export function shareSetting(
 ): { readonly by: string; readonly weights: Readonly<Record<string, number>> } | undefined {
   const by = sharedBy(config);
   if (by === undefined) return undefined;
-  return { by, weights: Object.fromEntries(namedNumbers(config.parameters[SHARE_WEIGHTS]?.stringValue)) };
+  return { by, weights: shareWeights(config.parameters[SHARE_WEIGHTS]?.stringValue) };
+}
+
+/** Reads weights of callers: `a=2, b=1`. A weight that is not a number is NaN. */
+export function shareWeights(text?: string): Readonly<Record<string, number>> {
+  return Object.fromEntries(namedNumbers(text));
+}
+
+/**
+ * Checks how callers share all models of a process.
+ *
+ * @throws TritonError INVALID_ARG for an unknown option, no way to tell callers apart, or a weight that is not above 0
+ */
+export function checkShares(shares: ShareOptions | undefined): void {
+  if (shares === undefined) return;
+  const problems = unknownOptions("shares", shares, SHARE_OPTION_TYPES);
+  if (shares.by === undefined || shares.by === "") {
+    problems.push("shares.by: expected 'caller', the name of a header or a function, got nothing");
+  }
+  for (const [caller, weight] of Object.entries(shares.weights ?? {})) {
+    if (!(Number.isFinite(weight) && weight > 0))
+      problems.push(`shares.weights of caller '${caller}': expected a number above 0, got ${weight}`);
+  }
+  if (problems.length > 0) throw errorFor("INVALID_OPTION", problems.join("; "));
 }
 
 /** A function stays with the batcher; the configuration shows the default header, which it is told. */

@@ -24,6 +24,8 @@ const USUAL_STEP = 0.1;
 export interface NextBatch {
   /** When it is due, on the clock of the models in milliseconds. */
   readonly due: number;
+  /** Place of its first request in the order of shares, where callers share all models. */
+  readonly order?: number | undefined;
   /** Milliseconds that it takes at least, as far as is known. */
   readonly ms: number;
   /** Milliseconds that it takes with all requests that wait. */
@@ -41,8 +43,13 @@ export interface PlannedBatcher {
   form(): void;
   /** Milliseconds of an instance for each millisecond, which the deadlines of its requests demand. */
   load(now: number): number;
-  /** Milliseconds of the work whose answers are due before a time. */
-  workBefore(at: number): number;
+  /**
+   * Milliseconds of the work that runs before a request of another model.
+   *
+   * @param due when the answer to it is due
+   * @param order its place in the order of shares
+   */
+  workBefore(due: number, order: number): number;
 }
 
 /** Work of one model that waits for its turn. */
@@ -262,8 +269,9 @@ export class MachinePlan extends RateLimiter {
       line.push({ lease, batch });
     }
     line.sort((a, b) => a.batch.due - b.batch.due);
+    orderByShares(line);
     const first = line[0];
-    if (first === undefined || line.length === 1) return line;
+    if (first === undefined || first.batch.order !== undefined || line.length === 1) return line;
     const inTimeAfter = (ms: number, { due, ms: own }: NextBatch): boolean => now + ms + own <= due;
     let chosen = 0;
     for (let i = 1; i < line.length; i++) {
@@ -279,6 +287,16 @@ export class MachinePlan extends RateLimiter {
     }
     line.unshift(...line.splice(chosen, 1));
     return line;
+  }
+}
+
+/** Puts the batches whose callers share all models into the order of shares. The places of all others stay. */
+function orderByShares(line: { readonly lease: PlannedLease; readonly batch: NextBatch }[]): void {
+  const shared = line.filter(({ batch }) => batch.order !== undefined);
+  if (shared.length < 2) return;
+  shared.sort((a, b) => a.batch.order! - b.batch.order!);
+  for (let i = 0, next = 0; i < line.length; i++) {
+    if (line[i]!.batch.order !== undefined) line[i] = shared[next++]!;
   }
 }
 

@@ -328,15 +328,30 @@ function createScheduler(model: ModelVersion, server: ModelServer): Scheduler {
     const options = { holdUntil, backlogHoldUntil, onEvict, initialStates: given };
     return new SequenceBatchScheduler(config, clock, deadlines, options);
   }
+  const { ledger } = plan;
   const shares = plan.shares ?? shareSetting(config);
   if (config.dynamicBatching === undefined) {
     const isOrdered = hasDeadlines(config) || isShortestFirst(config) || shares !== undefined;
     if (!isOrdered) return new DirectScheduler(instances);
-    return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, { alone: true, shares });
+    return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, {
+      alone: true,
+      shares,
+      ledger,
+    });
   }
   if (variableLength !== undefined) {
     const { grouping, padded } = variableLength;
-    return new GroupingScheduler(config, instances, clock, deadlines, grouping, padded, holdUntil, shares);
+    return new GroupingScheduler(
+      config,
+      instances,
+      clock,
+      deadlines,
+      grouping,
+      padded,
+      holdUntil,
+      shares,
+      ledger,
+    );
   }
-  return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, { mixed, shares });
+  return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, { mixed, shares, ledger });
 }

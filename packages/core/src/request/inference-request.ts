@@ -69,12 +69,23 @@ export interface RequestHandle {
 
 /** What a queue by shares keeps of a caller. */
 export interface CallerShare {
+  readonly account: CallerAccount;
+  /** Number of its requests in the queue of the model. */
+  waiting: number;
+  /** Rows that it has sent to the model since a time, and in the window before. */
+  rows: number;
+  rowsBefore: number;
+  since: number;
+}
+
+/** What a caller is charged, by one model or by all that share their accounts. */
+export interface CallerAccount {
   readonly name: string;
   readonly weight: number;
   /** Virtual time at which its last request is over. */
   finish: number;
-  /** Number of its requests in the queue. */
-  waiting: number;
+  /** Number of models that know the caller. */
+  models: number;
 }
 
 /*
@@ -239,6 +250,8 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
   order = 0;
   /** The caller that is charged for the request, where callers share the model. */
   share: CallerShare | undefined = undefined;
+  /** What the caller was charged for the request when it joined the queue. */
+  charge = 0;
   /** Number of the request in the order of arrival, for a batcher with deadlines or shares. */
   ticket = 0;
   /** Fires when the request has waited as long as the policy of its queue allows. */

@@ -4,7 +4,8 @@ import type { InstanceGroup } from "../instance/instance-group.js";
 import { type NextBatch, PATIENCE_MS, type PlannedBatcher } from "../instance/machine-plan.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { LateCause } from "../observe/statistics.js";
-import type { CallerShare, InferenceRequest } from "../request/inference-request.js";
+import type { InferenceRequest } from "../request/inference-request.js";
+import type { FairShares } from "./fair-shares.js";
 import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
 import { LateCauses } from "./late-causes.js";
 import { type InstanceTimes, LearnedTimes } from "./learned-times.js";
@@ -31,13 +32,16 @@ const DEMAND_POINTS = 16;
 const PATIENT_SHARE = 0.25;
 /** Requests of a fair queue that are looked at for a batch, as a multiple of the largest batch. */
 const FAIR_REACH = 2;
-/**
- * Demand for which fair batches are sized at most, as a share of what the instances can do. Larger batches would make
- * other callers wait for little gain.
- */
+/** Demand for which fair batches are sized at most, as a share of what the instances can do. */
 const FAIR_DEMAND = 0.9;
-/** Time after which a caller that sends alone has the largest batches again, in milliseconds. */
-const CONTENDED_MS = 1000;
+/** How much longer than alone a caller may wait beside others, where its share allows it. */
+const SLOWED_BY = 1.5;
+/** Rows of the larger ones among the batches of a caller that is alone, as a multiple of what arrives during one. */
+const OWN_ARRIVALS = 1.05;
+/** Batches of several callers are chosen for this many times what those of them send that keep within their shares. */
+const CONTENDED_MARGIN = 1.15;
+/** Steps in which the time of such batches is found. */
+const OWN_BATCH_STEPS = 3;
 /** What was learnt this long ago is tried again: a request for which it leaves no hope runs, in milliseconds. */
 const STALE_MS = 1000;
 
@@ -65,20 +69,21 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
   readonly #times: LearnedTimes;
   readonly #arrivals = new ArrivalsByLimit();
   readonly #causes: LateCauses;
-  /** The caller of the last request, and when it was another one than that of the request before. */
-  #lastShare: CallerShare | undefined;
-  #otherAt = Number.NEGATIVE_INFINITY;
   /** Share of the requests that were lost lately. */
   #loss = 0;
   #load = 0;
   #loadAt = Number.NaN;
 
-  /** @param form forms a batch at its turn in the plan of all models */
+  /**
+   * @param form forms a batch at its turn in the plan of all models
+   * @param shares the order of the queue, where callers share the model
+   */
   constructor(
     queue: UrgencyQueue,
     maxRows: number,
     instances: InstanceGroup,
     readonly form: () => void = () => {},
+    private readonly shares?: FairShares,
   ) {
     this.#queue = queue;
     this.#maxRows = maxRows;
@@ -98,7 +103,8 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
 
   ended(instance: ModelInstance, payload: Payload, now: number): void {
     this.#causes.ended(payload, now);
-    this.#times.ended(instance, payload, now);
+    const takenMs = this.#times.ended(instance, payload, now);
+    if (takenMs !== undefined) this.shares?.timed(payload.requests, takenMs);
     for (const { due } of payload.requests) if (now > due) this.#lost();
   }
 
@@ -108,11 +114,7 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
    * @throws TritonError UNAVAILABLE with `retryAfterMs`
    */
   admit(request: InferenceRequest, now: number): void {
-    const { due, share } = request;
-    if (share !== this.#lastShare) {
-      if (this.#lastShare !== undefined) this.#otherAt = now;
-      this.#lastShare = share;
-    }
+    const { due } = request;
     this.#loss *= KEPT_LOSS;
     this.#causes.arrived(request, now);
     this.#arrivals.add(due - now, request.rows, now);
@@ -121,8 +123,8 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
     if (times === undefined || this.#isStale(now)) return;
     const idleInMs = this.#idleInMs(now);
     if (idleInMs.length === 0) return;
-    const ownMs = this.#queue.countAhead(request) / times.topRowsPerMs;
-    const queuedMs = Math.max(ownMs / idleInMs.length, (ownMs + this.#othersBefore(due)) / this.#places);
+    const ownMs = this.#queue.countBefore(request.order) / times.topRowsPerMs;
+    const queuedMs = Math.max(ownMs / idleInMs.length, (ownMs + this.#othersBefore(request)) / this.#places);
     const expectedMs = idleInMs[0]! + queuedMs + times.expectedMs(request.rows);
     if (now + expectedMs <= due) return;
     if (this.#queue.delays(request)) {
@@ -179,10 +181,12 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
       break;
     }
     if (due === Number.POSITIVE_INFINITY) due = now + PATIENCE_MS;
-    if (times === undefined) return { due, ms: 0, fullMs: 0, yield: 1 };
+    const order = this.shares?.isCommon === true ? this.shares.headOrder() : undefined;
+    if (times === undefined) return { due, order, ms: 0, fullMs: 0, yield: 1 };
     const all = Math.min(times.best, queue.rows);
     return {
       due,
+      order,
       ms: times.expectedMs(rows),
       fullMs: times.expectedMs(all),
       yield: times.rowsPerMs(all) / times.rowsPerMs(times.best),
@@ -194,14 +198,18 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
     if (times === undefined) return 0;
     if (this.#loadAt !== now) {
       this.#loadAt = now;
-      this.#load = this.#demand(now) / times.rowsPerMs(times.best);
+      const demand = this.#queue.isFair ? this.#arrivals.total(now) : this.#demand(now);
+      this.#load = demand / times.rowsPerMs(times.best);
     }
     return this.#load;
   }
 
-  workBefore(at: number): number {
+  workBefore(due: number, order: number): number {
+    const { shares } = this;
     const times = this.#times.next;
-    return times === undefined ? 0 : this.#queue.countDueBefore(at) / times.topRowsPerMs;
+    // The order of a model's own shares says nothing about other models.
+    if (times === undefined || shares?.isCommon === false) return 0;
+    return this.#queue.countBefore(shares === undefined ? due : order) / times.topRowsPerMs;
   }
 
   /** Milliseconds until each place where a batch may start is free, ascending: an instance, with its resources. */
@@ -221,10 +229,10 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
     return places ?? Math.max(1, serving.length);
   }
 
-  /** Milliseconds of the work of other models that are due before. */
-  #othersBefore(due: number): number {
+  /** Milliseconds of the work of other models that runs before a request. */
+  #othersBefore({ due, order }: InferenceRequest): number {
     let sum = 0;
-    for (const other of this.#others()) sum += other.workBefore(due);
+    for (const other of this.#others()) sum += other.workBefore(due, order);
     return sum;
   }
 
@@ -256,7 +264,7 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
     // Behind these, requests of a fair queue expire by themselves.
     const most = queue.isFair
       ? Math.min(queue.datedCount, FAIR_REACH * this.#maxRows)
-      : queue.countDueBefore(now + times.expectedMs(this.#maxRows));
+      : queue.countBefore(now + times.expectedMs(this.#maxRows));
     for (let i = 0; i < most; i++) {
       const request = queue.dated(i);
       if (request.due < now + times.expectedMs(request.rows)) hopeless.push(request);
@@ -308,20 +316,14 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
   #chooseFair(now: number, times: InstanceTimes, limit: number): ChosenRequests {
     const queue = this.#queue;
     const idleInMs = this.#idleInMs(now);
-    const top = times.rowsPerMs(times.best) * idleInMs.length;
-    let demand = 0;
-    for (const { rowsPerMs } of this.#arrivals.rates(now)) demand += rowsPerMs;
+    const demand = this.#arrivals.total(now);
+    const places = Math.min(idleInMs.length, this.#loads(this.load(now), now).places);
+    const top = times.rowsPerMs(times.best) * places;
     // Callers that send more than there is time for do not decide the size of batches.
     const served = Math.min(demand, FAIR_DEMAND * top);
     const share = demand > served ? served / demand : 1;
     let most = Math.min(limit, this.#mostRows(now, times, served, idleInMs, share));
-    if (now - this.#otherAt < CONTENDED_MS) {
-      const enough = FAIR_DEMAND * times.rowsPerMs(times.best);
-      most = Math.min(
-        most,
-        smallest(times.best, (rows) => times.rowsPerMs(rows) >= enough),
-      );
-    }
+    if (this.shares!.isContended(now)) most = Math.min(most, this.#mostContended(now, times, top));
     const next = datedOf(queue, 0, Math.min(queue.datedCount, FAIR_REACH * this.#maxRows));
     let chosen = fairBatch(next, most, now, times);
     const scarcity = this.#scarcity(demand / top);
@@ -340,6 +342,23 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
     this.#endLeftOut(leftOut, chosen.rows, now, times);
     const dated = chosen.requests.filter(({ holder }) => holder === queue);
     return { dated, maxRows: Math.max(1, chosen.rows) };
+  }
+
+  /**
+   * The most rows of a batch while several callers send. A request waits for a batch and runs in another one. Both may
+   * take half as long again as the batches of a caller that sends no more than its share would take if it were alone.
+   * Batches are at least as large as such callers together need.
+   *
+   * @param top rows for each millisecond in the best batches
+   */
+  #mostContended(now: number, times: InstanceTimes, top: number): number {
+    const { typical, total } = this.shares!.smallCallers(now, top);
+    let aloneMs = times.expectedMs(1);
+    for (let i = 0; i < OWN_BATCH_STEPS; i++) aloneMs = msOf(times, 1 + OWN_ARRIVALS * typical * aloneMs);
+    const quick = smallest(times.best, (rows) => times.expectedMs(rows + 1) > SLOWED_BY * aloneMs);
+    const needed = (CONTENDED_MARGIN * total * times.rowsPerMs(times.best)) / top;
+    const enough = smallest(times.best, (rows) => times.rowsPerMs(rows) >= needed);
+    return Math.max(quick, enough);
   }
 
   /**
@@ -384,7 +403,7 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
     for (let i = Math.min(count, this.#maxRows) - 1; i >= 0 && i < count; i += stride) {
       look(queue.dated(i).due, (i + 1) * rowsEach);
     }
-    for (const { limitMs } of rates) look(now + limitMs, queue.countDueBefore(now + limitMs) * rowsEach);
+    for (const { limitMs } of rates) look(now + limitMs, queue.countBefore(now + limitMs) * rowsEach);
     return demand;
   }
 
@@ -580,6 +599,12 @@ function smallest(most: number, holds: (value: number) => boolean): number {
   return low;
 }
 
+/** Expected duration of a batch between two sizes. */
+function msOf(times: InstanceTimes, rows: number): number {
+  const below = Math.floor(rows);
+  return times.expectedMs(below) + (rows - below) * (times.expectedMs(below + 1) - times.expectedMs(below));
+}
+
 /** Requests in an order of their own, as a queue that is read from the front. */
 class ListView implements QueuedRequestView {
   #at = 0;
@@ -633,6 +658,13 @@ class ArrivalsByLimit {
       if (rowsPerMs * this.windowMs > LEAST_ROWS) all.push({ limitMs: bin.limitMs, rowsPerMs });
     }
     return all;
+  }
+
+  /** Rows of all limits. */
+  total(now: number): number {
+    let sum = 0;
+    for (const bin of this.#bins.values()) sum += this.#fade(bin, now);
+    return sum;
   }
 
   #fade({ rowsPerMs, at }: { readonly rowsPerMs: number; readonly at: number }, now: number): number {

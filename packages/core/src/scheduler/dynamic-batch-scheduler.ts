@@ -16,7 +16,7 @@ import type { InferenceRequest, ResponseGate } from "../request/inference-reques
 import { Alarm, type Clock, type DeadlineQueue } from "../system/clock.js";
 import { AdaptiveBatching } from "./adaptive-batching.js";
 import { DeadlineBatching } from "./deadline-batching.js";
-import { FairShares } from "./fair-shares.js";
+import { FairShares, type ShareLedger } from "./fair-shares.js";
 import {
   type BatchDecision,
   type BatchingRules,
@@ -81,7 +81,17 @@ export class DynamicBatchScheduler implements Scheduler {
     clock: Clock,
     deadlines: DeadlineQueue,
     holdUntil = 0,
-    { maxBatchCost, padded, mixed, alone = false, shares, ordered, levels, onChange }: BatcherShare = {},
+    {
+      maxBatchCost,
+      padded,
+      mixed,
+      alone = false,
+      shares,
+      ledger,
+      ordered,
+      levels,
+      onChange,
+    }: BatcherShare = {},
   ) {
     const batching = config.dynamicBatching ?? defaultDynamicBatching();
     this.#instances = instances;
@@ -116,11 +126,12 @@ export class DynamicBatchScheduler implements Scheduler {
         this.#planner = new AdaptiveBatching(rules, queue, instances);
       }
     } else {
-      const fair = shares && new FairShares(shares, this.#rules.maxBatchSize);
+      const fair = shares && new FairShares(shares, this.#rules.maxBatchSize, ledger);
       const queue = new UrgencyQueue(batching, deadlines, setting, now, look, fair);
       this.#queue = queue;
+      if (fair !== undefined) fair.headOrder = () => queue.headOrder();
       const form = () => this.#formAtTurn();
-      const planner = new DeadlineBatching(queue, Math.max(1, config.maxBatchSize), instances, form);
+      const planner = new DeadlineBatching(queue, Math.max(1, config.maxBatchSize), instances, form, fair);
       this.#planner = planner;
       if (instances.plan !== undefined) this.planned = planner;
     }
@@ -344,6 +355,8 @@ interface BatcherShare {
   readonly mixed?: boolean | undefined;
   /** How callers share the model. */
   readonly shares?: ShareOptions | undefined;
+  /** Accounts of callers that share all models together. @default accounts of this model */
+  readonly ledger?: ShareLedger | undefined;
   /** True if each request is a batch of its own. */
   readonly alone?: boolean | undefined;
   readonly ordered?: OrderedResponses | undefined;

@@ -1,10 +1,32 @@
 import type { ShareOptions } from "../config/model-options.js";
-import type { CallerShare, InferenceRequest } from "../request/inference-request.js";
+import type { CallerAccount, CallerShare, InferenceRequest } from "../request/inference-request.js";
 
 /** Credit of a caller that has had less than its share, in largest batches. */
 const CREDIT_BATCHES = 4;
 /** Number of idle callers that may be kept before a sweep. */
 const IDLE_CALLERS = 256;
+/** Virtual time is at most this far behind the request that ran last, so that a model that stands still delays nobody. */
+const MOST_LAG = 10_000;
+/** Time over which the rate of a caller is counted, in milliseconds; the time before counts too. */
+const RATE_WINDOW_MS = 2000;
+/** Milliseconds for which the rates of callers are used again. */
+const RATES_FOR_MS = 20;
+/** Time after which a caller that sends alone has the largest batches again, in milliseconds. */
+const CONTENDED_MS = 3000;
+/** Weight that older batches keep in the usual cost of time when another one ends. */
+const KEPT_TIMES = 0.98;
+
+/** Virtual time and callers that all models of a process share, where callers share all of them together. */
+export class ShareLedger {
+  /** Beginning of the request that left last, or of the first that waits for another model if that is earlier. */
+  now = 0;
+  readonly accounts = new Map<string, CallerAccount>();
+  /** The queues in which requests wait. */
+  readonly waiting = new Set<FairShares>();
+  /** The caller of the last request, and when it was another one than that of the request before. */
+  last: CallerAccount | undefined;
+  otherAt = Number.NEGATIVE_INFINITY;
+}
 
 /**
  * Weighted fair queueing (start-time fair queueing). Virtual time goes on as requests leave the queue. A request begins
@@ -17,18 +39,39 @@ const IDLE_CALLERS = 256;
  * caller a, 3 requests:  |--a1--|--a2--|--a3--|
  * caller b, comes now:   |--b1--|                  order: a1 b1 a2 a3
  * ```
+ *
+ * Within one model, the cost is in rows, or in what the model's `cost` says. With a ledger of all models, it is in
+ * milliseconds: rows or costs times the milliseconds that they usually take.
  */
 export class FairShares {
   readonly nameOf: (request: InferenceRequest) => string;
   readonly #weights: ReadonlyMap<string, number>;
-  readonly #callers = new Map<string, CallerShare>();
-  /** Beginning of the request that left the queue last. */
-  #now = 0;
+  readonly #seats = new Map<string, CallerShare>();
+  readonly #ledger: ShareLedger;
+  /** True if other models are charged to the same accounts. */
+  readonly isCommon: boolean;
+  /** Beginning of the first request that waits. */
+  headOrder: () => number = () => Number.POSITIVE_INFINITY;
+  #waiting = 0;
   #sweepAt = IDLE_CALLERS;
-  readonly #credit: number;
+  readonly #maxBatchSize: number;
+  #credit: number;
+  /** What one row or unit of cost is charged. */
+  #unit = 1;
+  #timedMs = 0;
+  #timedCost = 0;
+  #rates: SmallCallers = { typical: 0, total: 0 };
+  #ratesUntil = Number.NEGATIVE_INFINITY;
+  #capacity = 0;
 
-  /** @param maxBatchSize rows of the largest batch */
-  constructor({ by, weights = {} }: ShareOptions, maxBatchSize: number) {
+  /**
+   * @param maxBatchSize rows of the largest batch
+   * @param ledger accounts that other models share. @default accounts of its own
+   */
+  constructor({ by, weights = {} }: ShareOptions, maxBatchSize: number, ledger?: ShareLedger) {
+    this.isCommon = ledger !== undefined;
+    this.#ledger = ledger ?? new ShareLedger();
+    this.#maxBatchSize = maxBatchSize;
     this.#credit = CREDIT_BATCHES * maxBatchSize;
     this.#weights = new Map(Object.entries(weights));
     this.nameOf =
@@ -39,54 +82,162 @@ export class FairShares {
 
   /** Number of callers that are remembered. */
   get size(): number {
-    return this.#callers.size;
+    return this.#seats.size;
+  }
+
+  /** True if several callers have sent requests lately. */
+  isContended(now: number): boolean {
+    return now - this.#ledger.otherAt < CONTENDED_MS;
   }
 
   /** Finds the place of a request in the order. Nothing is charged yet. */
   place(request: InferenceRequest): void {
     const name = this.nameOf(request);
-    let share = this.#callers.get(name);
-    if (share === undefined) {
-      if (this.#callers.size >= this.#sweepAt) this.#sweep();
-      share = { name, weight: this.#weights.get(name) ?? 1, finish: this.#now - this.#credit, waiting: 0 };
-      this.#callers.set(name, share);
-    }
+    let share = this.#seats.get(name);
+    if (share === undefined) share = this.#seat(name);
+    const { queueStart: now } = request;
+    if (now - share.since > RATE_WINDOW_MS) nextWindow(share, now);
+    share.rows += request.rows;
     request.share = share;
-    request.order = Math.max(this.#now - this.#credit, share.finish);
+    const ledger = this.#ledger;
+    const { account } = share;
+    if (account !== ledger.last) {
+      if (ledger.last !== undefined) ledger.otherAt = now;
+      ledger.last = account;
+    }
+    request.order = Math.max(ledger.now - this.#credit, account.finish);
   }
 
   /** Charges the caller for a request that joins the queue. */
   joined(request: InferenceRequest): void {
-    const share = request.share!;
-    share.waiting++;
-    share.finish = request.order + costOf(request) / share.weight;
+    const { account } = request.share!;
+    request.share!.waiting++;
+    if (this.#waiting++ === 0 && this.isCommon) this.#ledger.waiting.add(this);
+    request.charge = (costOf(request) * this.#unit) / account.weight;
+    account.finish = request.order + request.charge;
   }
 
   /** A request leaves the queue to run. */
   ran(request: InferenceRequest): void {
-    request.share!.waiting--;
-    if (request.order > this.#now) this.#now = request.order;
+    this.#gone(request);
+    const ledger = this.#ledger;
+    const { order } = request;
+    if (order <= ledger.now) return;
+    // A request that runs early because its model is idle must not take time on for those that wait elsewhere.
+    let first = order;
+    if (this.isCommon)
+      for (const other of ledger.waiting) if (other !== this) first = Math.min(first, other.headOrder());
+    ledger.now = Math.max(ledger.now, first, order - MOST_LAG);
   }
 
   /** A request leaves the queue without having run, so its caller gets its cost back. */
   left(request: InferenceRequest): void {
-    const share = request.share!;
-    share.waiting--;
-    share.finish -= costOf(request) / share.weight;
+    this.#gone(request);
+    request.share!.account.finish -= request.charge;
+  }
+
+  /** Learns what rows or units of cost take, from a batch that has ended. */
+  timed(requests: readonly InferenceRequest[], ms: number): void {
+    if (!this.isCommon) return;
+    let cost = 0;
+    for (const request of requests) cost += costOf(request);
+    this.#timedMs = KEPT_TIMES * this.#timedMs + ms;
+    this.#timedCost = KEPT_TIMES * this.#timedCost + cost;
+    if (this.#timedCost === 0) return;
+    this.#unit = this.#timedMs / this.#timedCost;
+    this.#credit = CREDIT_BATCHES * this.#maxBatchSize * this.#unit;
+  }
+
+  /**
+   * The callers that send no more than their share of the capacity.
+   *
+   * @param capacity rows for each millisecond
+   */
+  smallCallers(now: number, capacity: number): SmallCallers {
+    if (now < this.#ratesUntil && capacity === this.#capacity) return this.#rates;
+    this.#ratesUntil = now + RATES_FOR_MS;
+    this.#capacity = capacity;
+    const callers = [...this.#seats.values()]
+      .map((share) => ({ rate: rateOf(share, now), weight: share.account.weight }))
+      .filter(({ rate }) => rate > 0)
+      .sort((a, b) => a.rate / a.weight - b.rate / b.weight);
+    let weights = 0;
+    for (const { weight } of callers) weights += weight;
+    let left = capacity;
+    let [total, squares] = [0, 0];
+    for (const { rate, weight } of callers) {
+      if (rate * weights > left * weight) break;
+      left -= rate;
+      weights -= weight;
+      total += rate;
+      squares += rate * rate;
+    }
+    this.#rates = { typical: total > 0 ? squares / total : 0, total };
+    return this.#rates;
+  }
+
+  #gone(request: InferenceRequest): void {
+    request.share!.waiting--;
+    if (--this.#waiting === 0 && this.isCommon) this.#ledger.waiting.delete(this);
+  }
+
+  #seat(name: string): CallerShare {
+    const { accounts, now } = this.#ledger;
+    if (this.#seats.size >= this.#sweepAt) this.#sweep();
+    let account = accounts.get(name);
+    if (account === undefined) {
+      const weight = this.#weights.get(name) ?? 1;
+      account = { name, weight, finish: now - this.#credit, models: 0 };
+      accounts.set(name, account);
+    }
+    account.models++;
+    const share: CallerShare = {
+      account,
+      waiting: 0,
+      rows: 0,
+      rowsBefore: 0,
+      since: Number.NEGATIVE_INFINITY,
+    };
+    this.#seats.set(name, share);
+    return share;
   }
 
   /** Forgets callers that wait for nothing and would begin anew anyway. */
   #sweep(): void {
-    for (const [name, { waiting, finish }] of this.#callers) {
-      if (waiting === 0 && finish <= this.#now - this.#credit + 1) this.#callers.delete(name);
+    for (const [name, { account, waiting }] of this.#seats) {
+      if (waiting > 0 || account.finish > this.#ledger.now - this.#credit + this.#unit) continue;
+      this.#seats.delete(name);
+      if (--account.models === 0) this.#ledger.accounts.delete(name);
     }
-    this.#sweepAt = 2 * this.#callers.size + IDLE_CALLERS;
+    this.#sweepAt = 2 * this.#seats.size + IDLE_CALLERS;
   }
 }
 
 /** Name of the caller of a request: as its header says, else its parameter; empty if it is unknown. */
 export function callerOf({ caller, parameters }: InferenceRequest, parameter: string): string {
   return caller === "" ? String(parameters[parameter] ?? "") : caller;
+}
+
+/** Rates of callers that send no more than their share, in rows for each millisecond. */
+export interface SmallCallers {
+  /** The rate of a caller, as most of their requests see it. */
+  readonly typical: number;
+  readonly total: number;
+}
+
+/** Begins another window of a caller's rate. */
+function nextWindow(share: CallerShare, now: number): void {
+  const isNext = now - share.since < 2 * RATE_WINDOW_MS;
+  share.rowsBefore = isNext ? share.rows : 0;
+  share.rows = 0;
+  share.since = isNext ? share.since + RATE_WINDOW_MS : now;
+}
+
+/** Rows of a caller for each millisecond, in this window and the one before. */
+function rateOf(share: CallerShare, now: number): number {
+  if (now - share.since > RATE_WINDOW_MS) nextWindow(share, now);
+  const before = share.rowsBefore > 0 ? RATE_WINDOW_MS : 0;
+  return (share.rows + share.rowsBefore) / Math.max(RATE_WINDOW_MS / 4, now - share.since + before);
 }
 
 /** Cost of a request: its own, where the model says what requests cost, else its rows. */

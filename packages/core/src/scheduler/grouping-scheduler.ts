@@ -19,12 +19,14 @@ import {
   type VariableLengthOptions,
 } from "../config/model-options.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
+import type { PlannedBatcher } from "../instance/machine-plan.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import { requestInfo } from "../request-info.js";
 import type { Clock, DeadlineQueue } from "../system/clock.js";
 import { elementOf } from "../tensor-rows.js";
 import { DynamicBatchScheduler, OrderedResponses } from "./dynamic-batch-scheduler.js";
+import type { ShareLedger } from "./fair-shares.js";
 import { freePlacesOf, Heap, type LevelStatus, type QueueTotals } from "./priority-queue.js";
 import { ArrivalHold, type Scheduler } from "./scheduler.js";
 
@@ -66,6 +68,7 @@ export class GroupingScheduler implements Scheduler {
     private readonly padded: ReadonlySet<string>,
     holdUntil = 0,
     private readonly shares?: ShareOptions,
+    private readonly ledger?: ShareLedger,
   ) {
     this.mergeAfterMs = config.dynamicBatching!.maxQueueDelayMicroseconds / 1000;
     this.maxBatchSize = config.maxBatchSize;
@@ -132,6 +135,11 @@ export class GroupingScheduler implements Scheduler {
     this.#groups.get(undefined)?.ended(instance, payload);
   }
 
+  /** Only a batcher with deadlines or shares is planned, and it is the only group then. */
+  get planned(): PlannedBatcher | undefined {
+    return this.#groups.get(undefined)?.planned;
+  }
+
   stop(): void {
     this.#stopped = true;
     this.#hold.end();
@@ -166,8 +174,16 @@ export class GroupingScheduler implements Scheduler {
     const { config, instances, clock, deadlines, padded } = this;
     const { maxBatchCost } = this.grouping;
     const onChange = () => this.#changed(group);
-    const { shares } = this;
-    const share = { maxBatchCost, padded, shares, levels: this.#levels, ordered: this.#ordered, onChange };
+    const { shares, ledger } = this;
+    const share = {
+      maxBatchCost,
+      padded,
+      shares,
+      ledger,
+      levels: this.#levels,
+      ordered: this.#ordered,
+      onChange,
+    };
     const held = this.#hold.isOver ? 0 : Number.POSITIVE_INFINITY;
     const group: DynamicBatchScheduler = new DynamicBatchScheduler(
       config,

@@ -129,7 +129,8 @@ export class LaneBatching implements BatchPlanner {
   /** Milliseconds of work that runs before a request which is not in the queue yet. */
   #msAhead(request: InferenceRequest): number {
     let sum = 0;
-    for (let i = this.#queue.countAhead(request) - 1; i >= 0; i--) sum += this.#queue.dated(i).batchCost;
+    for (let i = this.#queue.countBefore(request.order) - 1; i >= 0; i--)
+      sum += this.#queue.dated(i).batchCost;
     return sum;
   }
 

@@ -125,7 +125,7 @@ export class LateCauses {
       excessMs += excessOf(batch, until);
     }
     const running = this.#batches.filter(({ endedAt }) => endedAt === Number.POSITIVE_INFINITY);
-    const ahead = startedAt === undefined ? this.#queue.countAhead(request) : 0;
+    const ahead = startedAt === undefined ? this.#queue.countBefore(request.order) : 0;
     if (startedAt === undefined) {
       const comingMs = [
         ...running.map((batch) => Math.max(0, batch.startedAt + (batch.expectedMs ?? 0) - now)),
@@ -160,5 +160,5 @@ function excessOf({ expectedMs, startedAt, endedAt, times }: RunBatch, until: nu
 
 /** Requests of one caller and priority are a class. */
 function classOf({ priority, share, caller }: InferenceRequest): string {
-  return `${priority} ${share?.name ?? caller}`;
+  return `${priority} ${share?.account.name ?? caller}`;
 }

@@ -48,14 +48,16 @@ export class LearnedTimes {
     this.#running.set(payload, { times: this.#ownOf(instance), rows: payload.batchSize, startedAt: now });
   }
 
-  ended(instance: ModelInstance, payload: Payload, now: number): void {
+  /** @returns milliseconds that the batch took, if its start is known */
+  ended(instance: ModelInstance, payload: Payload, now: number): number | undefined {
     const running = this.#running.get(payload);
-    if (running === undefined) return;
+    if (running === undefined) return undefined;
     this.#running.delete(payload);
     this.lastEnd = now;
     const { times, rows, startedAt } = running;
     times.learn(rows, now - startedAt);
     if (times.known) this.#byKind.set(instance.placement.kind, times);
+    return now - startedAt;
   }
 
   /** Times of the instance that takes the next batch; undefined while too little is known. */

@@ -12,6 +12,7 @@ import type { Tensors } from "../batch/batch-tensors.js";
 import { EqualInputsRule, Payload } from "../batch/payload.js";
 import { defaultDynamicBatching } from "../config/defaults.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
+import type { PlannedBatcher } from "../instance/machine-plan.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import { InferenceRequest } from "../request/inference-request.js";
 import { NO_SEQUENCE, type SequenceInfo, type SequencePlace } from "../request-info.js";
@@ -226,6 +227,10 @@ export class OldestBatcher extends SlotBatcher {
 
   slotFreed(): void {
     this.#inner.slotFreed();
+  }
+
+  get planned(): PlannedBatcher | undefined {
+    return this.#inner.planned;
   }
 
   started(instance: ModelInstance, payload: Payload): void {

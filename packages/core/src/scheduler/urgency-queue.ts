@@ -79,6 +79,11 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     this.#limits = limits;
   }
 
+  /** Place of the first request in the order. */
+  headOrder(): number {
+    return this.datedCount > 0 ? this.dated(0).order : Number.POSITIVE_INFINITY;
+  }
+
   /** True if the order is not that of deadlines. */
   get isFair(): boolean {
     return this.#rule !== undefined;
@@ -136,14 +141,9 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     return freePlacesOf(this.#batching, (level) => this.#sizes.get(level) ?? 0, priority);
   }
 
-  /** Number of requests that run before one that is not in the queue yet. */
-  countAhead({ order }: InferenceRequest): number {
+  /** Number of requests up to a place in the order: those that are due by this time, in an order by deadline. */
+  countBefore(order: number): number {
     return this.#lowerBound(order, Number.POSITIVE_INFINITY) - this.#first;
-  }
-
-  /** Number of requests in a queue by deadline whose answers are due by a time, in milliseconds on the model's clock. */
-  countDueBefore(at: number): number {
-    return this.#lowerBound(at, Number.POSITIVE_INFINITY) - this.#first;
   }
 
   /** Refuses the request that would run last: the newcomer, or one of its level in the queue. */

@@ -1,5 +1,6 @@
 import { optionTypes } from "@tritonjs/protocol";
 import type { ResponseCache } from "../cache/response-cache.js";
+import type { ShareOptions } from "../config/model-options.js";
 import type { SecurityOptions } from "../frontend/security.js";
 import type { ServeOptions } from "../frontend/serve-frontends.js";
 import type { RateLimitResource } from "../instance/rate-limiter.js";
@@ -66,6 +67,13 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    * demanding instance needs
    */
   readonly rateLimitResources?: readonly RateLimitResource[];
+  /**
+   * Shares of callers over all models: a caller is charged for the time that its requests take, whichever models they go
+   * to. It holds for models with a dynamic batcher or none, except those with shares of their own, a target latency or
+   * `batchBy`.
+   * @default none: requests run by priority level and arrival
+   */
+  readonly shares?: ShareOptions;
   /** The registry of the metrics, and labels for all of them. */
   readonly metrics?: MetricsReportOptions;
   /** Latency metrics to collect. @default sums only, as Triton */
@@ -159,6 +167,7 @@ export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
   requestMemory: "object",
   rateLimit: "string",
   rateLimitResources: "array",
+  shares: "object",
   metrics: "object",
   dashboard: "boolean",
   metricsConfig: "object",

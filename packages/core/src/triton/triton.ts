@@ -27,6 +27,7 @@ import { planBinding, planEnsemble } from "../bind/plan-binding.js";
 import { changedGroups } from "../bind/plan-executors.js";
 import { GuardedCache, MemoryCache } from "../cache/response-cache.js";
 import { type Gpus, GpusOrCpu, listedGpus, MachineGpus } from "../config/gpus.js";
+import { checkShares, type ShareOptions } from "../config/model-options.js";
 import { resolveSecurity } from "../frontend/security.js";
 import {
   checkFrontendThreads,
@@ -42,7 +43,7 @@ import { inferByName } from "../in-process/infer-in-process.js";
 import { callModels } from "../in-process/stream-in-process.js";
 import type { ModelControl } from "../instance/backend.js";
 import { createRateLimiter, MachinePlan } from "../instance/machine-plan.js";
-import { CallGraph, type ModelPlan, type ModelServer } from "../model/model-server.js";
+import { CallGraph, type ModelPlan, type ModelServer, sharedByAll } from "../model/model-server.js";
 import { ModelVersion } from "../model/model-version.js";
 import { ModelRegistry } from "../model/registry.js";
 import { createLog, type OpenLog } from "../observe/create-log.js";
@@ -55,6 +56,7 @@ import { Tracing } from "../observe/tracing.js";
 import { ModelRepository, type StartUp } from "../repository/model-repository.js";
 import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
 import { RequestMemory } from "../request/request-memory.js";
+import { ShareLedger } from "../scheduler/fair-shares.js";
 import { createAuthentication } from "../service/access-control.js";
 import type { InferenceService } from "../service/inference-service.js";
 import { LocalService } from "../service/local-service.js";
@@ -512,6 +514,9 @@ class ModelsOfServer {
   /** Loads and unloads models of the repository, once the repository exists. */
   control: ModelControl | undefined;
   readonly #shared: ModelServer;
+  /** How callers share all models together. */
+  readonly #shares: ShareOptions | undefined;
+  readonly #ledger = new ShareLedger();
 
   /**
    * @param log log of the models
@@ -523,7 +528,9 @@ class ModelsOfServer {
     readonly log: Log,
     metrics: () => Registry,
   ) {
-    const { responseCache: cache, hostPolicies = {} } = options;
+    const { responseCache: cache, hostPolicies = {}, shares } = options;
+    checkShares(shares);
+    this.#shares = shares;
     this.hostPolicies = hostPolicies;
     for (const warning of hostPolicyWarnings(hostPolicies)) process.emitWarning(warning, "TritonWarning");
     this.clock = options.clock ?? realClock;
@@ -563,7 +570,8 @@ class ModelsOfServer {
     };
   }
 
-  create(plan: ModelPlan): ModelVersion {
+  create(given: ModelPlan): ModelVersion {
+    const plan = this.#shares === undefined ? given : sharedByAll(given, this.#shares, this.#ledger);
     return new ModelVersion(plan, { ...this.#shared, control: this.control });
   }
 

@@ -1,8 +1,10 @@
-import { batch, type ModelOptions, Triton } from "@tritonjs/core";
+import { batch, type ModelOptions, Triton, type TritonOptions } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { outcomeOf, outcomesOf, thrownBy } from "../../../../test/support/outcome.js";
+
+type ShareOptions = NonNullable<TritonOptions["shares"]>;
 
 const clock = new VirtualClock();
 let triton: Triton;
@@ -105,5 +107,92 @@ describe("shares", () => {
     expect(other({ shares: { by: "caller" }, batchBy: () => 1 })).toContain(
       "config.batcher.batchBy and config.batcher.shares are both given: leave one of them out",
     );
+  });
+});
+
+describe("shares over all models", () => {
+  /** Two models that take 10 ms for each request on one core, and the values in the order in which they ran. */
+  async function bindBoth(options: TritonOptions = {}) {
+    triton = new Triton({
+      clock,
+      allowCpuMetrics: false,
+      shares: { by: "caller" },
+      rateLimit: "deadlines",
+      rateLimitResources: [{ name: "cores", count: 1 }],
+      ...options,
+    });
+    const ran: number[] = [];
+    const handles = ["one", "two"].map((modelName) =>
+      triton.bind({
+        modelName,
+        inputs: echoInputs,
+        outputs: echoOutputs,
+        inferFunc: batch<typeof echoInputs, typeof echoOutputs>(async ({ x }) => {
+          ran.push(...x.data);
+          await new Promise<void>((done) => clock.setTimer(10, done));
+          return { y: x };
+        }),
+        config: { maxBatchSize: 1 },
+      }),
+    );
+    for (const handle of handles) await handle.ready();
+    const send = (model: number, value: number, caller: string) =>
+      echo(handles[model]!, value, { parameters: { caller } });
+    return { handles, ran, send };
+  }
+
+  it("let a caller of one model go before another one that has filled the queue of the other model", async () => {
+    const { ran, send } = await bindBoth();
+    const sent = [1, 2, 3, 4, 5, 6].map((value) => send(0, value, "a"));
+    await clock.advance(25);
+    sent.push(send(1, 7, "b"));
+    await clock.advance(200);
+    expect(await outcomesOf(sent)).toEqual(Array(7).fill("done"));
+    expect(ran.indexOf(7)).toBeLessThanOrEqual(3);
+  });
+
+  it("charge a caller at one model for what it has used of another", async () => {
+    const { ran, send } = await bindBoth();
+    // Times are learnt, and a is far ahead of its share.
+    const sent = Array.from({ length: 30 }, (_, i) => send(0, i, "a"));
+    await clock.advance(400);
+    for (const [value, caller] of [
+      [101, "a"],
+      [102, "b"],
+      [103, "b"],
+    ] as const) {
+      sent.push(send(1, value, caller));
+    }
+    await clock.advance(100);
+    await Promise.all(sent);
+    expect(ran.indexOf(101)).toBeGreaterThan(ran.indexOf(102));
+  });
+
+  it("show in the configurations of the models, and leave models with shares of their own alone", async () => {
+    const { handles } = await bindBoth({ shares: { by: "x-tenant", weights: { gold: 2 } } });
+    const own = triton.bind({
+      modelName: "own",
+      inputs: echoInputs,
+      outputs: echoOutputs,
+      inferFunc: batch<typeof echoInputs, typeof echoOutputs>(({ x }) => ({ y: x })),
+      config: { batcher: { shares: { by: "other" } } },
+    });
+    await own.ready();
+    const named = (handle: { config(): { parameters: unknown } }) => handle.config().parameters;
+    expect(named(handles[0]!)).toMatchObject({
+      shares_by: { stringValue: "x-tenant" },
+      shares_weights: { stringValue: "gold=2" },
+    });
+    expect(named(own)).toMatchObject({ shares_by: { stringValue: "other" } });
+  });
+
+  it("are checked when the server is made", () => {
+    triton = new Triton({ clock });
+    const make = (shares: object) => new Triton({ clock, shares: shares as ShareOptions });
+    expect(() => make({ by: "caller", weights: { a: 0 } })).toThrow(
+      "shares.weights of caller 'a': expected a number above 0, got 0",
+    );
+    expect(() => make({})).toThrow("shares.by: expected 'caller', the name of a header or a function");
+    expect(() => make({ by: "caller", weight: {} })).toThrow("shares");
   });
 });

@@ -42,7 +42,9 @@ describe("fair shares", () => {
     costly.batchCost = 20;
     shares.place(costly);
     shares.joined(costly);
-    expect([large.share!.finish - large.order, costly.share!.finish - costly.order]).toEqual([8, 20]);
+    expect([large.share!.account.finish - large.order, costly.share!.account.finish - costly.order]).toEqual([
+      8, 20,
+    ]);
   });
 
   it("give the cost of a request that leaves without having run back", () => {
@@ -52,9 +54,9 @@ describe("fair shares", () => {
       shares.place(one);
       shares.joined(one);
     }
-    const before = second.share!.finish;
+    const before = second.share!.account.finish;
     shares.left(second);
-    expect(second.share!.finish).toBe(before - 1);
+    expect(second.share!.account.finish).toBe(before - 1);
   });
 
   it("charge a function's name, a header or a parameter", () => {
@@ -62,13 +64,13 @@ describe("fair shares", () => {
     const one = request("x");
     one.priority = 3;
     byPriority.place(one);
-    expect(one.share!.name).toBe("p3");
+    expect(one.share!.account.name).toBe("p3");
     const byHeader = new FairShares({ by: "tenant" }, 1);
     const named = request("header");
     byHeader.place(named);
     const parameter = new InferenceRequest("m", { inputs: new Map(), parameters: { tenant: "t" } });
     byHeader.place(parameter);
-    expect([named.share!.name, parameter.share!.name]).toEqual(["header", "t"]);
+    expect([named.share!.account.name, parameter.share!.account.name]).toEqual(["header", "t"]);
   });
 
   it("share the time by the weights whatever callers send, and remember a bounded number of callers", () => {
