@@ -13,6 +13,8 @@ export interface TracedRequest {
   readonly timestamps: (readonly [name: string, ns: number])[];
   readonly tensors: { readonly activity: string; readonly name: string; readonly data: string }[];
   readonly batches: object[];
+  /** Why it was late. */
+  readonly late: string | undefined;
 }
 
 interface Entry {
@@ -24,6 +26,7 @@ interface Entry {
   readonly activity?: string;
   readonly tensor?: { readonly name: string; readonly data: string };
   readonly batch?: object;
+  readonly late?: string;
 }
 
 /** A path for traces in a folder that is removed with the test. */
@@ -50,6 +53,7 @@ export function readTraces(file: string): TracedRequest[] {
         tensor === undefined ? [] : [{ activity, name: tensor.name, data: tensor.data }],
       ),
       batches: own.flatMap(({ batch }) => (batch === undefined ? [] : [batch])),
+      late: own.find(({ late }) => late !== undefined)?.late,
     };
   });
 }

@@ -24,4 +24,4 @@ export type {
   TracedBatch,
   TracedRequest,
 } from "./observe/request-trace.js";
-export type { CutReason, ExecutionTimes } from "./observe/statistics.js";
+export type { CutReason, ExecutionTimes, LateCause } from "./observe/statistics.js";

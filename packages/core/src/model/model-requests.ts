@@ -147,9 +147,10 @@ export class ModelRequests implements RequestObserver {
     this.#inflight.delete(request);
     this.onSettled?.();
     request.deadlineTimer?.cancel();
+    // The trace of a late request says why.
+    if (request.due < Number.POSITIVE_INFINITY) this.#countDeadline(request, error);
     if (request.trace !== undefined) this.#endTrace(request.trace, request, error);
     if (!request.executing) this.#model.statistics.pendingCount--;
-    if (request.due < Number.POSITIVE_INFINITY) this.#countDeadline(request, error);
     if (requestSettled.hasSubscribers) {
       const durationMs = this.#model.clock.now() - request.queueStart;
       requestSettled.publish({ request: this.#shown(request), error, durationMs });
@@ -213,12 +214,16 @@ export class ModelRequests implements RequestObserver {
   }
 
   /** Counts what became of a request of a model with deadlines. Cancelled and failed requests do not count. */
-  #countDeadline({ due, priority, executing }: InferenceRequest, error: TritonError | undefined): void {
-    const { statistics, clock } = this.#model;
+  #countDeadline(request: InferenceRequest, error: TritonError | undefined): void {
+    const { due, priority, executing } = request;
+    const { statistics, clock, scheduler } = this.#model;
     const outcome = deadlineOutcome(error, executing, clock.now() > due);
     if (outcome === undefined) return;
     statistics.deadlines ??= new DeadlineCounts();
-    statistics.deadlines.record(priority, outcome);
+    const isLost = outcome !== "in_time" && outcome !== "queue_full";
+    const cause = isLost ? scheduler.lateCause?.(request) : undefined;
+    if (cause !== undefined) request.trace?.late?.(cause);
+    statistics.deadlines.record(priority, outcome, cause);
   }
 
   #recordError(error: unknown): void {

@@ -161,6 +161,18 @@ export function modelFamilies(
           })),
         ),
     },
+    {
+      name: "tritonjs_deadline_missed_total",
+      help: "Number of requests with deadlines that were late, or refused because they would be, by level and cause",
+      type: "counter",
+      collect: () =>
+        models().flatMap(({ labels, statistics }) =>
+          (statistics.deadlines?.causes ?? []).map(({ level, cause, count }) => ({
+            labels: { ...labels, level: String(level), cause },
+            value: count,
+          })),
+        ),
+    },
     family("counter", REFUSED, batched),
     {
       name: "tritonjs_request_received_total",

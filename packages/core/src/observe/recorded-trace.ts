@@ -1,7 +1,7 @@
 import { floatReader, Tensor } from "@tritonjs/protocol";
 import { scalarOptions, tracedQueueOptions } from "../request-info.js";
 import type { RequestTrace, TracedBatch, TracedRequest } from "./request-trace.js";
-import type { CutReason, ExecutionTimes } from "./statistics.js";
+import type { CutReason, ExecutionTimes, LateCause } from "./statistics.js";
 import type { TraceLevel } from "./trace-settings.js";
 
 const NOTHING: TraceEntry[] = [];
@@ -59,6 +59,10 @@ export class RecordedTrace implements RequestTrace {
     if (!this.trace.timestamps) return;
     const reason = cut === undefined ? {} : { cut };
     this.#add({ id: this.id, batch: { size: batchSize, requests: requestCount, ...reason, instance } });
+  }
+
+  late(cause: LateCause): void {
+    if (this.trace.timestamps) this.#add({ id: this.id, late: cause });
   }
 
   compute({ start, inputEnd, inferEnd, end }: ExecutionTimes): void {
@@ -138,6 +142,7 @@ type TracePart = { readonly id: number } & (
       };
     }
   | { readonly request: TracedContent }
+  | { readonly late: LateCause }
   | { readonly truncated: true }
 );
 

@@ -1,6 +1,6 @@
 import type { Tensor, TritonError } from "@tritonjs/protocol";
 import type { RequestInfo } from "../request-info.js";
-import type { CutReason, ExecutionTimes } from "./statistics.js";
+import type { CutReason, ExecutionTimes, LateCause } from "./statistics.js";
 
 /** The parts of a request that its trace records. */
 export interface TracedRequest
@@ -56,6 +56,8 @@ export interface RequestTrace {
   compute(times: ExecutionTimes): void;
   /** Records a response. */
   outputs(tensors: ReadonlyMap<string, Tensor>): void;
+  /** Records why a request with a deadline is late, or refused because it would be. */
+  late?(cause: LateCause): void;
   /** Records the end of the request, or that the model refused it. The first call counts. */
   end(atMs: number, error?: TritonError): void;
   /**

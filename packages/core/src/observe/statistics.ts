@@ -524,12 +524,41 @@ const NO_OUTCOMES: Readonly<Record<DeadlineOutcome, number>> = {
   queue_full: 0,
 };
 
-/** Number of requests with deadlines, by priority level and outcome. */
+/**
+ * Why a request with a deadline is late, or refused because it would be:
+ *
+ * - `queue`: it waited for others of its class.
+ * - `batch`: its batch, or the one that it waited for, was too large for it.
+ * - `other_class`: it waited for requests of other callers or priorities.
+ * - `other_model`: it waited while no instance of its model was busy, because other models had their resources.
+ * - `overload`: more arrived than the instances can do.
+ * - `cold`: too little was known of the model's times.
+ * - `slow_model`: a batch took longer than expected, or the limit is shorter than a batch of one.
+ */
+export type LateCause =
+  | "queue"
+  | "batch"
+  | "other_class"
+  | "other_model"
+  | "overload"
+  | "cold"
+  | "slow_model";
+
+/** Number of requests with deadlines, by priority level and outcome, and of those that are late, by cause. */
 export class DeadlineCounts {
   readonly #levels = new Map<number, Record<DeadlineOutcome, number>>();
+  readonly #causes = new Map<string, { level: number; cause: LateCause; count: number }>();
 
-  record(level: number, outcome: DeadlineOutcome): void {
+  record(level: number, outcome: DeadlineOutcome, cause?: LateCause): void {
     getOrAdd(this.#levels, level, () => ({ ...NO_OUTCOMES }))[outcome]++;
+    if (cause !== undefined) {
+      getOrAdd(this.#causes, `${level} ${cause}`, () => ({ level, cause, count: 0 })).count++;
+    }
+  }
+
+  /** The counts by cause, lowest level first. */
+  get causes(): { readonly level: number; readonly cause: LateCause; readonly count: number }[] {
+    return [...this.#causes.values()].sort((a, b) => a.level - b.level);
   }
 
   /** All counts, lowest level first. */

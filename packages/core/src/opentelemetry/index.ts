@@ -31,7 +31,7 @@ import type {
   TracedBatch,
   TracedRequest,
 } from "../observe/request-trace.js";
-import type { ExecutionTimes } from "../observe/statistics.js";
+import type { ExecutionTimes, LateCause } from "../observe/statistics.js";
 
 /** Options of `openTelemetry`. */
 export interface OpenTelemetryOptions {
@@ -336,6 +336,10 @@ class RequestSpans implements RequestTrace {
       ...(cut !== undefined && { "tritonjs.batch.cut": cut }),
       "tritonjs.batch.instance": instance,
     });
+  }
+
+  late(cause: LateCause): void {
+    this.#model.setAttributes({ "tritonjs.late_cause": cause });
   }
 
   compute({ start, inputEnd, inferEnd, end }: ExecutionTimes): void {

@@ -3,6 +3,7 @@ import type { Payload } from "../batch/payload.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import { type NextBatch, PATIENCE_MS, type PlannedBatcher } from "../instance/machine-plan.js";
 import type { ModelInstance } from "../instance/model-instance.js";
+import type { LateCause } from "../observe/statistics.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import {
   type ChosenRequests,
@@ -17,6 +18,7 @@ import {
 } from "./batch-windows.js";
 import type { FairShares } from "./fair-shares.js";
 import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
+import { LateCauses } from "./late-causes.js";
 import { ArrivalsByLimit, type InstanceTimes, LearnedTimes } from "./learned-times.js";
 import type { UrgencyQueue } from "./urgency-queue.js";
 
@@ -84,6 +86,7 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
   readonly #maxRows: number;
   readonly #times: LearnedTimes;
   readonly #arrivals = new ArrivalsByLimit();
+  readonly #causes: LateCauses;
   /** Share of the requests that were lost lately. */
   #loss = 0;
   #load = 0;
@@ -104,9 +107,11 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
     this.#maxRows = maxRows;
     this.#instances = instances;
     this.#times = new LearnedTimes(instances, maxRows);
+    this.#causes = new LateCauses(this.#times, queue);
   }
 
   started(instance: ModelInstance, payload: Payload, now: number): void {
+    this.#causes.started(payload, now);
     this.#times.started(instance, payload, now);
     const times = this.#times.next;
     if (instance.lease !== undefined && times !== undefined) {
@@ -115,6 +120,7 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
   }
 
   ended(instance: ModelInstance, payload: Payload, now: number): void {
+    this.#causes.ended(payload, now);
     const takenMs = this.#times.ended(instance, payload, now);
     if (takenMs !== undefined) this.shares?.timed(payload.requests, takenMs);
     for (const { due } of payload.requests) if (now > due) this.#lost();
@@ -128,6 +134,7 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
   admit(request: InferenceRequest, now: number): void {
     const { due } = request;
     this.#loss *= KEPT_LOSS;
+    this.#causes.arrived(request, now);
     this.#arrivals.add(due - now, request.rows, now);
     if (due === Number.POSITIVE_INFINITY) return;
     const times = this.#times.next;
@@ -143,6 +150,10 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
     }
     this.#lost();
     throw hopelessError(request, due - now, expectedMs);
+  }
+
+  lateCause(request: InferenceRequest, now: number): LateCause {
+    return this.#causes.causeOf(request, now);
   }
 
   /**

@@ -11,6 +11,7 @@ import {
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { PlannedBatcher } from "../instance/machine-plan.js";
 import type { ModelInstance } from "../instance/model-instance.js";
+import type { LateCause } from "../observe/statistics.js";
 import type { InferenceRequest, ResponseGate } from "../request/inference-request.js";
 import { Alarm, type Clock, type DeadlineQueue } from "../system/clock.js";
 import { AdaptiveBatching } from "./adaptive-batching.js";
@@ -203,6 +204,10 @@ export class DynamicBatchScheduler implements Scheduler {
 
   ended(instance: ModelInstance, payload: Payload): void {
     this.#planner?.ended(instance, payload, this.#clock.now());
+  }
+
+  lateCause(request: InferenceRequest): LateCause | undefined {
+    return this.#planner?.lateCause?.(request, this.#clock.now());
   }
 
   stop(): void {

@@ -1,6 +1,6 @@
 import type { EqualInputsRule, Payload, RequiredEqualInputs } from "../batch/payload.js";
 import type { ModelInstance } from "../instance/model-instance.js";
-import type { CutReason } from "../observe/statistics.js";
+import type { CutReason, LateCause } from "../observe/statistics.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import type { QueuedRequestView } from "./priority-queue.js";
 
@@ -34,6 +34,8 @@ export interface BatchPlanner {
   admit(request: InferenceRequest, now: number): void;
   /** Plans the next batch. It may end waiting requests, and returns undefined if none is left. */
   plan(given: BatchingRules, now: number): BatchPlan | undefined;
+  /** Why a request is late, or refused because it would be. @default not known */
+  lateCause?(request: InferenceRequest, now: number): LateCause;
   started(instance: ModelInstance, payload: Payload, now: number): void;
   ended(instance: ModelInstance, payload: Payload, now: number): void;
 }

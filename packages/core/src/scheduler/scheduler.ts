@@ -1,6 +1,7 @@
 import { errorFor, type TritonError } from "@tritonjs/protocol";
 import { Payload } from "../batch/payload.js";
 import type { InstanceGroup, InstanceUser } from "../instance/instance-group.js";
+import type { LateCause } from "../observe/statistics.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import type { LevelStatus } from "./priority-queue.js";
 
@@ -28,6 +29,8 @@ export interface Scheduler extends InstanceUser {
    * room. Schedulers without a limit omit this method.
    */
   freePlaces?(priority?: number): number;
+  /** Why a request is late, or refused because it would be; undefined if the scheduler does not know. */
+  lateCause?(request: InferenceRequest): LateCause | undefined;
   /** Refuses new requests from now on. Waiting requests still run. */
   stop(): void;
   failQueued(error: TritonError): void;

@@ -126,6 +126,47 @@ describe("deadlines", () => {
     expect(lines).toContain(`${count(0, "late")} 0`);
   });
 
+  it("tell in metrics when other models had the resources while a request waited", async () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const random = new SeededRandom(seed);
+      const clock = new VirtualClock();
+      const triton = new Triton({ clock, allowCpuMetrics: false, rateLimit: "execution_count" });
+      const bind = (modelName: string, ms: number, config: ModelOptions) =>
+        triton.bind({
+          modelName,
+          inputs: echoInputs,
+          outputs: echoOutputs,
+          inferFunc: batch<typeof echoInputs, typeof echoOutputs>(async ({ x }) => {
+            await new Promise<void>((done) => clock.setTimer(ms, done));
+            return { y: x };
+          }),
+          config: {
+            maxBatchSize: 1,
+            instanceGroup: { rateLimiter: { resources: [{ name: "gpu", count: 1, global: true }] } },
+            ...config,
+          },
+        });
+      const own = bind("own", 10 + random.below(20), { batcher: { deadlines: true } });
+      const other = bind("other", 300, {});
+      await Promise.all([own.ready(), other.ready()]);
+      for (let i = 0; i < 8; i++) {
+        const sent = echo(own, 1);
+        await clock.advance(50);
+        await sent;
+      }
+      const blocks = echo(other, 1);
+      await clock.advance(5);
+      const late = outcomeOf(echo(own, 2, { timeoutMs: 100 + random.below(100) }));
+      await clock.advance(400);
+      expect(await late).toBe("UNAVAILABLE Request timeout expired");
+      await blocks;
+      expect((await triton.service.metrics()).split("\n")).toContain(
+        'tritonjs_deadline_missed_total{model="own",version="1",level="0",cause="other_model"} 1',
+      );
+      await triton.close();
+    }
+  });
+
   it("refuse nothing while the model is cold", async () => {
     const bench = await new Bench(40, 0).bind({ maxBatchSize: 1 });
     const first = bench.send(1, { timeoutMs: 30 });

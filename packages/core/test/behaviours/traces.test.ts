@@ -51,6 +51,35 @@ describe("an in-process request", () => {
     expect([first!.batches, second!.batches]).toEqual([[batchOfTwo], [batchOfTwo]]);
   });
 
+  it("has the cause in its trace if it is late or refused because it would be", async () => {
+    const clock = new VirtualClock();
+    const { triton, traces } = traced({}, { clock });
+    const handle = triton.bind({
+      modelName: "timed",
+      inputs: [x],
+      outputs: [y],
+      inferFunc: batch<[typeof x], [typeof y]>(async (inputs) => {
+        await new Promise<void>((done) => clock.setTimer(20, done));
+        return { y: inputs.x };
+      }),
+      config: { maxBatchSize: 1, batcher: { deadlines: true } },
+    });
+    const send = (timeoutMs: number) => outcomesOf([handle.inferSample({ x: [1, 2] }, { timeoutMs })]);
+    const cold = send(10);
+    await clock.advance(50);
+    await cold;
+    for (let i = 0; i < 8; i++) {
+      const sent = send(1000);
+      await clock.advance(50);
+      await sent;
+    }
+    const burst = Array.from({ length: 4 }, () => send(70));
+    await clock.advance(200);
+    await Promise.all(burst);
+    const causes = (await traces()).map(({ late }) => late);
+    expect(causes).toEqual(["cold", ...Array(8 + 3).fill(undefined), "queue"]);
+  });
+
   it("is traced until it is cancelled", async () => {
     const clock = new VirtualClock();
     const { triton, traces } = traced({}, { clock });
