@@ -32,6 +32,7 @@ const ORDER = {
     "model",
     "backends",
     "repository",
+    "rollout",
     "service",
     "frontend",
     "in-process",

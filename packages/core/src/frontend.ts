@@ -31,13 +31,13 @@ export {
   type Restrictions,
 } from "./service/access-control.js";
 export {
-  type Client,
   ClientGone,
   Exchange,
   type ExchangeOptions,
   type ResponseSink,
 } from "./service/exchange.js";
 export type {
+  Client,
   InferenceService,
   MountedFrontend,
   PinnedModel,

@@ -18,9 +18,15 @@ import {
 } from "../request/inference-request.js";
 import { RequestMemory } from "../request/request-memory.js";
 import { type AllowedHosts, Authentication, type Restrictions } from "../service/access-control.js";
-import type { InferenceService, PinnedModel } from "../service/inference-service.js";
+import type { Client, InferenceService, PinnedModel } from "../service/inference-service.js";
 import type { ModelReadiness } from "../service/model-reports.js";
-import type { ServiceChange, WatchedModel, WatchedServer, WatchedVersion } from "../service/service-watch.js";
+import type {
+  ServiceChange,
+  WatchedModel,
+  WatchedRouter,
+  WatchedServer,
+  WatchedVersion,
+} from "../service/service-watch.js";
 import {
   type RegisteredCudaRegion,
   RegisteredRegion,
@@ -66,6 +72,7 @@ class MirroredService implements InferenceService {
   readonly #namespacing: boolean;
   /** The versions of all models, by name, namespace and number. */
   readonly #models = new Map<string, Map<string, Map<number, WatchedVersion>>>();
+  readonly #routers = new Map<string, WatchedRouter>();
   readonly #requests: SentRequests;
   readonly #listeners = new Set<() => void>();
   #server: WatchedServer;
@@ -167,6 +174,8 @@ class MirroredService implements InferenceService {
   readonly repositoryIndex = this.#forward("repositoryIndex");
   readonly loadModel = this.#forward("loadModel");
   readonly unloadModel = this.#forward("unloadModel");
+  readonly changeRollout = this.#forward("changeRollout");
+  readonly rollout = this.#forward("rollout");
   readonly registerModelRepository = this.#forward("registerModelRepository");
   readonly unregisterModelRepository = this.#forwardSync("unregisterModelRepository");
   readonly prepareMetrics = this.#forward("prepareMetrics");
@@ -180,12 +189,19 @@ class MirroredService implements InferenceService {
     return now?.key === key && now.state === "READY";
   }
 
+  /** The header that has the key by which the versions of a model are chosen. */
+  keyHeader(name: string): string | undefined {
+    return this.#routers.get(name)?.keyHeader;
+  }
+
   send(model: MirroredModel, init: InferInit, onResponse: ResponseHandler): RequestHandle {
     this.#assertOpen();
     return this.#requests.send(model, requestOf(init, model.name, onResponse));
   }
 
-  #set({ name, namespace, versions }: WatchedModel): void {
+  #set({ name, namespace, versions, router }: WatchedModel): void {
+    if (router === undefined) this.#routers.delete(name);
+    else this.#routers.set(name, router);
     const spaces = this.#models.get(name) ?? new Map<string, Map<number, WatchedVersion>>();
     this.#models.set(name, spaces);
     if (versions !== undefined) {
@@ -202,7 +218,9 @@ class MirroredService implements InferenceService {
     this.#assertOpen();
     const version = parseVersion(requested);
     const versions = pickNamespace(name, this.#models.get(name), this.#namespacing);
-    return pickVersion(name, versions, version) as ReadyVersion;
+    const router = version === undefined ? this.#routers.get(name) : undefined;
+    const routed = router && versions.get(router.version);
+    return (routed?.state === "READY" ? routed : pickVersion(name, versions, version)) as ReadyVersion;
   }
 
   #ready(spaces: Iterable<ReadonlyMap<number, WatchedVersion>> = []): WatchedVersion[] {
@@ -299,6 +317,16 @@ class MirroredModel implements PinnedModel {
   /** The engine looks whether there is room, when the request arrives there. */
   awaitRoom(): undefined {
     return undefined;
+  }
+
+  /** The engine chooses the version. It gets the key, because only the thread has the headers. */
+  route(init: InferInit, client: Pick<Client, "header"> | undefined): [PinnedModel, InferInit] | undefined {
+    const keyHeader = this.latest ? this.service.keyHeader(this.name) : undefined;
+    const key = keyHeader && client?.header?.(keyHeader);
+    if (key === undefined || key === "") return undefined;
+    const request = requestOf(init, this.name);
+    request.routingKey = key;
+    return [this, request];
   }
 
   infer(init: InferInit, onResponse: ResponseHandler): RequestHandle {

@@ -91,6 +91,8 @@ export interface EnsembleMember {
   readonly config: ModelConfig;
   /** Accepts a request; throws if the request is refused. */
   infer(request: InferenceRequest): void;
+  /** The version that answers a request, if the step names none. */
+  chosen(request: InferenceRequest): EnsembleMember;
 }
 
 /**

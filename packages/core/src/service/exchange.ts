@@ -6,17 +6,7 @@ import type { InferenceResponse } from "../request/inference-response.js";
 import type { RegionRange, RequestedRange } from "../shared-memory/shared-memory.js";
 import type { Clock } from "../system/clock.js";
 import { LinkedList } from "../system/collections.js";
-import type { InferenceService, PinnedModel, RoomWait } from "./inference-service.js";
-
-/** The client of an exchange, as its transport knows it. */
-export interface Client {
-  /** True when the client has left. */
-  readonly gone: boolean;
-  /** The error with which the request of a client that has left ends; CANCELLED unless given. */
-  readonly reason?: TritonError | undefined;
-  /** Calls `listener` when the client leaves or its time is over. The returned function removes the listener. */
-  onGone(listener: () => void): () => void;
-}
+import type { Client, InferenceService, PinnedModel, RoomWait } from "./inference-service.js";
 
 /** The error of a client that left before its request was complete. It is never sent. */
 export class ClientGone extends Error {
@@ -45,6 +35,8 @@ export interface ExchangeOptions {
   readonly unaryOnly?: string | undefined;
   /** False for a request that is too large to be kept until the turn of its refusal. @default true */
   readonly mayWait?: boolean;
+  /** Reads a header, for a transport whose requests have no client. */
+  readonly header?: Client["header"];
 }
 
 /**
@@ -71,6 +63,7 @@ export class Exchange {
   readonly #client: Client | undefined;
   readonly #unaryOnly: string | undefined;
   readonly #mayWait: boolean;
+  readonly #headers: Pick<Client, "header"> | undefined;
   #wait: RoomWait | undefined = undefined;
   #sink: ResponseSink | undefined = undefined;
   #handle: RequestHandle | undefined = undefined;
@@ -86,8 +79,9 @@ export class Exchange {
     service: Pick<InferenceService, "refusalTurn" | "sharedMemory">,
     client: Client | undefined,
     model: PinnedModel,
-    { unaryOnly, mayWait = true }: ExchangeOptions = {},
+    { unaryOnly, mayWait = true, header }: ExchangeOptions = {},
   ) {
+    this.#headers = header === undefined ? client : { header };
     this.#service = service;
     this.#client = client;
     this.#unaryOnly = unaryOnly;
@@ -153,7 +147,10 @@ export class Exchange {
     }
     let handle: RequestHandle;
     try {
-      handle = this.model.infer(request, (outcome, final, sent) => this.#receive(outcome, final, sent));
+      let content = request;
+      const routed = this.model.route?.(request, this.#headers);
+      if (routed !== undefined) [this.model, content] = routed;
+      handle = this.model.infer(content, (outcome, final, sent) => this.#receive(outcome, final, sent));
     } catch (error) {
       return this.#refuse(error);
     }

@@ -4,6 +4,7 @@ import type {
   ModelMetadata,
   ModelStatisticsReport,
   ServerMetadata,
+  TritonError,
 } from "@tritonjs/protocol";
 import type { QueueSnapshot } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
@@ -12,6 +13,7 @@ import type { Tracing } from "../observe/tracing.js";
 import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
 import type { InferInit, RequestHandle, ResponseHandler } from "../request/inference-request.js";
 import type { RequestMemory } from "../request/request-memory.js";
+import type { RolloutReport } from "../rollout/rollout.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { AllowedHosts, Authentication, Restrictions } from "./access-control.js";
 import type { LoadReport, ModelReadiness } from "./model-reports.js";
@@ -39,6 +41,18 @@ export interface MountedFrontend {
    * Called when all requests are answered or their time limit is over: end streams and watchers that are still open.
    */
   end(): void;
+}
+
+/** The client of an exchange, as its transport knows it. */
+export interface Client {
+  /** True when the client has left. */
+  readonly gone: boolean;
+  /** The error with which the request of a client that has left ends; CANCELLED unless given. */
+  readonly reason?: TritonError | undefined;
+  /** Calls `listener` when the client leaves or its time is over. The returned function removes the listener. */
+  onGone(listener: () => void): () => void;
+  /** First value of a header by its name in lower case. @default no headers */
+  header?(name: string): string | undefined;
 }
 
 export interface RoomWait {
@@ -72,6 +86,16 @@ export interface PinnedModel extends ReadyModel {
    * @param id id that the client gave the request; empty while it is unknown
    */
   awaitRoom(id: string): RoomWait | undefined;
+  /**
+   * Chooses the version that answers a request without a version, while a new version is rolled out. Returns the pin of
+   * that version and the request to send; undefined if nothing has to be chosen.
+   *
+   * @param client whose header may have the key by which the version is chosen
+   */
+  route?(
+    request: InferInit,
+    client: Pick<Client, "header"> | undefined,
+  ): readonly [PinnedModel, InferInit] | undefined;
   /**
    * Makes a request, checks it and queues it. When it throws, the request is refused and the handler is never called.
    * Otherwise the handler is called exactly once with `final`.
@@ -123,6 +147,13 @@ export interface InferenceService {
   queue(name: string, version: string): QueueSnapshot;
   /** Load of a model, for proxies that balance by it. Throws as {@link model}. It is not an operation of the protocol. */
   loadReport?(name: string, version: string): Promise<LoadReport>;
+  /**
+   * Starts a rollout of a model, or changes the one that it has: `{ action }`, `{ share }`, or the options of a new one.
+   * It is not an operation of the protocol.
+   */
+  changeRollout?(name: string, request: Readonly<Record<string, unknown>>): Promise<RolloutReport>;
+  /** The rollout of a model. Throws NOT_FOUND for a model without one. It is not an operation of the protocol. */
+  rollout?(name: string): Promise<RolloutReport>;
   /** Lists the models and their states. */
   repositoryIndex(onlyReady: boolean): Promise<ModelIndexEntry[]>;
   /**

@@ -28,12 +28,13 @@ import {
   requestOf,
 } from "../request/inference-request.js";
 import type { RequestMemory } from "../request/request-memory.js";
+import type { RolloutReport, Rollouts } from "../rollout/index.js";
 import { SharedMemory } from "../shared-memory/shared-memory.js";
 import { realClock } from "../system/clock.js";
 import { VERSION } from "../version.js";
 import type { AllowedHosts, Authentication, Restrictions } from "./access-control.js";
 import { RefusalLine } from "./exchange.js";
-import type { InferenceService, MountedFrontend, PinnedModel, RoomWait } from "./inference-service.js";
+import type { Client, InferenceService, MountedFrontend, PinnedModel, RoomWait } from "./inference-service.js";
 import {
   type LoadReport,
   loadReportOf,
@@ -85,6 +86,7 @@ export class LocalService implements InferenceService {
     { restrictions, allowedHosts }: Pick<LocalService, "restrictions" | "allowedHosts">,
     readonly authentication: Authentication | undefined,
     readonly inspector: ServerInspector,
+    private readonly rollouts: () => Promise<Rollouts>,
   ) {
     this.log = log;
     this.tracing = tracing;
@@ -249,6 +251,19 @@ export class LocalService implements InferenceService {
     await this.repository.unloadModel(name, parameters);
   }
 
+  async changeRollout(
+    name: string,
+    request: Readonly<Record<string, unknown>>,
+  ): Promise<RolloutReport> {
+    this.assertOpen();
+    return (await this.rollouts()).change(name, request);
+  }
+
+  async rollout(name: string): Promise<RolloutReport> {
+    this.assertOpen();
+    return (await this.rollouts()).get(name).report();
+  }
+
   async registerModelRepository(path: string, modelNames?: Readonly<Record<string, string>>): Promise<void> {
     this.assertOpen();
     await this.repository.register(path, modelNames);
@@ -367,6 +382,16 @@ class PinnedVersion implements PinnedModel {
     if (!this.#model.requests.isFull) return undefined;
     const { turn, leave } = this.#service.placeFor(this.#model);
     return { turn: turn.then(() => this.#assertRoom(id)), leave };
+  }
+
+  route(init: InferInit, client: Pick<Client, "header"> | undefined): [PinnedModel, InferInit] | undefined {
+    const { router } = this.#model;
+    if (router === undefined || this.#requested !== "") return undefined;
+    const request = requestOf(init, this.#model.name);
+    const { keyHeader } = router;
+    if (keyHeader !== undefined) request.routingKey ||= client?.header?.(keyHeader) ?? "";
+    const model = this.#model.chosen(request);
+    return [model === this.#model ? this : new PinnedVersion(this.#service, model, ""), request];
   }
 
   infer(init: InferInit, onResponse: ResponseHandler): RequestHandle {

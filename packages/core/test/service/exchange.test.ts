@@ -2,8 +2,8 @@ import { NO_PARAMETERS, TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import type { RequestHandle, ResponseHandler } from "../../src/request/inference-request.js";
 import type { InferenceResponse } from "../../src/request/inference-response.js";
-import { type Client, ClientGone, Exchange } from "../../src/service/exchange.js";
-import type { PinnedModel } from "../../src/service/inference-service.js";
+import { ClientGone, Exchange } from "../../src/service/exchange.js";
+import type { Client, PinnedModel } from "../../src/service/inference-service.js";
 import { SharedMemory } from "../../src/shared-memory/shared-memory.js";
 
 const response: InferenceResponse = {

@@ -1,5 +1,6 @@
 import {
   Exchange,
+  type ExchangeOptions,
   type InferenceResponse,
   type InferenceService,
   type ReadyModel,
@@ -27,9 +28,6 @@ type StreamMessage = inference.ModelStreamInferResponse.$Properties;
 
 /** Header that makes the first error of a model end the stream; of several values the first counts. */
 const ERROR_MODE_HEADER = "triton_grpc_error";
-
-/** Options of the exchange of a request that is too large to be kept until its refusal. */
-const LARGE = { mayWait: false };
 
 /** @param forwarded pattern of the headers that go to the model as parameters */
 export function streamInferMethod(
@@ -72,6 +70,9 @@ class InferStream {
   /** The request that waits at a full queue, or whose refusal waits for its turn. */
   #held: StreamedRequest | undefined;
   #ended = false;
+  readonly #options: ExchangeOptions;
+  /** Options of the exchange of a request that is too large to be kept until its refusal. */
+  readonly #largeOptions: ExchangeOptions;
 
   constructor(
     private readonly stream: DuplexStream<RequestMessage, StreamMessage>,
@@ -81,6 +82,8 @@ class InferStream {
   ) {
     this.#sampler = new GrpcSampler(service.tracing, "ModelStreamInfer");
     this.#reportFormat = reportFormat(stream);
+    this.#options = { header: (name) => stream.headers.get(name) };
+    this.#largeOptions = { ...this.#options, mayWait: false };
     const [errorMode] = stream.headers.get(ERROR_MODE_HEADER)?.split(",") ?? [];
     this.#endOnError = errorMode === "true";
   }
@@ -111,7 +114,7 @@ class InferStream {
       this.shutdown.refuseIfBegun();
       const model = this.service.model(message.modelName, message.modelVersion);
       if (this.#reportFormat !== undefined) this.#lastModel = model;
-      exchange = new Exchange(this.service, undefined, model, mayWait(message) ? undefined : LARGE);
+      exchange = new Exchange(this.service, undefined, model, mayWait(message) ? this.#options : this.#largeOptions);
       request.exchange = exchange;
       turn = exchange.turn(message.id);
     } catch (error) {
