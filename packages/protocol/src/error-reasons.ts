@@ -478,7 +478,8 @@ export const errorReasons = {
   },
   INVALID_ROLLOUT: {
     code: "INVALID_ARG",
-    meaning: "A rollout cannot start or change as asked: an option, a version, or its state does not allow it.",
+    meaning:
+      "A rollout cannot start or change as asked: an option, a version, or its state does not allow it.",
     text: "rollout of model 'm': version 3 is not in service: expected one of [1, 2]",
     action: "Correct the option. Load both versions first; they must have the same inputs and outputs.",
   },

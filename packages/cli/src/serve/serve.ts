@@ -103,6 +103,7 @@ async function start(
     progress.stop();
     await logStart(service, values, columns);
   }
+  await startRollouts(triton, values.rollout);
   const { addresses } = await triton.serve({ frontends, frontendThreads: frontendThreads(values) });
   for (const [name, { host, port }] of Object.entries(addresses)) {
     const address = host.includes(":") ? `[${host}]` : host;
@@ -111,6 +112,13 @@ async function start(
   }
   const warning = accessWarning(values);
   if (warning !== undefined) service.log.of("main").warning(warning);
+}
+
+/** Starts the rollouts of the command line. One that is saved in the directory of rollouts goes on as it was. */
+async function startRollouts(triton: Triton, rollouts: OptionValues["rollout"]): Promise<void> {
+  if (rollouts.length === 0) return;
+  const { rolloutOfTexts } = await import("@tritonjs/core/rollout");
+  for (const { model, options } of rollouts) await triton.rollout(model, rolloutOfTexts(options));
 }
 
 /** Logs the models that are still loading, every ten seconds until stopped. */

@@ -147,7 +147,9 @@ export function withChoice<O extends NestedOptions>(
   options: O,
   modelVersion: number | undefined,
 ): O {
-  return modelVersion === undefined && model.router !== undefined ? { ...options, anyVersion: true } : options;
+  return modelVersion === undefined && model.router !== undefined
+    ? { ...options, anyVersion: true }
+    : options;
 }
 
 export interface NestedOptions extends InferOptions {

@@ -19,7 +19,13 @@ import {
   toTensors,
   withoutUnknownId,
 } from "./in-process-tensors.js";
-import { awaitReady, inferInProcess, type NestedOptions, sendInProcess, withChoice } from "./infer-in-process.js";
+import {
+  awaitReady,
+  inferInProcess,
+  type NestedOptions,
+  sendInProcess,
+  withChoice,
+} from "./infer-in-process.js";
 
 /**
  * Streams the responses to one request. Back-pressure holds: a decoupled model makes no more responses than the reader

@@ -179,7 +179,8 @@ export class ModelRegistry {
     if (known !== undefined) return known;
     const version = parseVersion(requested);
     const versions = pickNamespace(name, this.#models.get(name), this.namespacing);
-    const picked = this.#routed(name, versions, version) ?? (pickVersion(name, versions, version) as ModelVersion);
+    const picked =
+      this.#routed(name, versions, version) ?? (pickVersion(name, versions, version) as ModelVersion);
     if (version === undefined) this.#latest.set(name, picked);
     return picked;
   }

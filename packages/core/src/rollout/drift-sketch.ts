@@ -181,7 +181,8 @@ export class DriftTest {
     private readonly index: number,
     reference?: SavedSketch,
   ) {
-    if (reference !== undefined) this.#open(new Sketch(reference.edges, reference.discrete, reference.counts));
+    if (reference !== undefined)
+      this.#open(new Sketch(reference.edges, reference.discrete, reference.counts));
   }
 
   add(value: number): void {

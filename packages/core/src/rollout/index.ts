@@ -102,6 +102,8 @@ interface StartedRollout {
   readonly options: RolloutOptions;
   readonly files: RolloutFiles | undefined;
   readonly listeners: Set<(event: RolloutEvent) => void>;
+  /** True for a saved rollout that the program has not started itself yet. It may start it with its own options. */
+  readonly resumed: boolean;
 }
 
 /** The rollouts of a server, at most one for each model. */
@@ -115,6 +117,8 @@ export class Rollouts implements RolloutServer {
   readonly #starting = new Set<string>();
   /** Rollouts that start when their versions are in service: those of configurations, and saved ones. */
   readonly #pending = new Map<string, RolloutOptions>();
+  /** Models whose rollout is pending because it was saved. */
+  readonly #saved = new Set<string>();
   readonly #files = new Map<string, RolloutFiles>();
   readonly #saveAlarm: Alarm;
   readonly #stopFollowing: () => void;
@@ -166,8 +170,20 @@ export class Rollouts implements RolloutServer {
    */
   async change(model: string, request: Readonly<Record<string, unknown>>): Promise<RolloutReport> {
     const { action, ...options } = request;
-    if (action !== undefined) return this.#act(model, String(action));
+    if (options.directory !== undefined) {
+      throw errorFor(
+        "INVALID_ROLLOUT",
+        `rollout of model '${model}', option 'directory': only the program and the command line may set it`,
+      );
+    }
     const names = Object.keys(options);
+    if (action !== undefined) {
+      if (names.length === 0) return this.#act(model, String(action));
+      throw errorFor(
+        "INVALID_ROLLOUT",
+        `rollout of model '${model}': expected an action alone, got also '${names[0]}'`,
+      );
+    }
     if (names.length === 1 && names[0] === "share") {
       this.#started(model).live.setShare(Number(options.share));
       return this.get(model).report();
@@ -184,6 +200,7 @@ export class Rollouts implements RolloutServer {
     if (directory === undefined) return;
     for (const { model, options } of this.#filesIn(directory).readAll()) {
       this.#pending.set(model, options);
+      this.#saved.add(model);
     }
     this.#follow();
   }
@@ -244,7 +261,7 @@ export class Rollouts implements RolloutServer {
       if (this.version(model, options.to) === undefined) continue;
       if (options.from !== undefined && this.version(model, options.from) === undefined) continue;
       this.#pending.delete(model);
-      this.#tryStart(model, options);
+      this.#tryStart(model, options, this.#saved.has(model));
     }
   }
 
@@ -269,16 +286,16 @@ export class Rollouts implements RolloutServer {
     this.#follow();
   }
 
-  #tryStart(model: string, options: RolloutOptions): void {
+  #tryStart(model: string, options: RolloutOptions, resumed: boolean): void {
     try {
-      this.#start(model, options);
+      this.#start(model, options, resumed);
     } catch (error) {
       const why = TritonError.from(error).message;
       this.log.error(`cannot start the rollout of model '${model}': ${why}`, { model });
     }
   }
 
-  #start(model: string, given: RolloutOptions): Rollout {
+  #start(model: string, given: RolloutOptions, resumed = false): Rollout {
     this.#assertFree(model, false);
     const options = resolveRollout(model, given, this.#current(model));
     const [old, fresh] = [this.#inService(model, options.from), this.#inService(model, options.to)];
@@ -286,11 +303,15 @@ export class Rollouts implements RolloutServer {
     if (options.shadow !== undefined) assertShadows(fresh);
     const directory = given.directory ?? this.#server.directory;
     const files = directory === undefined ? undefined : this.#filesIn(directory);
-    const saved = files?.read(model)?.saved;
+    const known = this.#rollouts.get(model);
+    // A second rollout of the program is a new attempt.
+    const saved =
+      known === undefined ? files?.read(model)?.saved : known.resumed ? known.live.save() : undefined;
     const isSame = saved?.from === options.from && saved?.to === options.to;
-    this.#rollouts.get(model)?.live.close();
+    known?.live.close();
     const live = new LiveRollout(model, options, this, isSame ? saved : undefined);
-    const rollout = { live, options: given, files, listeners: new Set<(event: RolloutEvent) => void>() };
+    const listeners = new Set<(event: RolloutEvent) => void>();
+    const rollout = { live, options: given, files, listeners, resumed };
     this.#rollouts.set(model, rollout);
     this.#registry.setRouter(model, live);
     this.changed(live, { type: "started", reason: "", rollout: live.report() });
@@ -375,8 +396,8 @@ export class Rollouts implements RolloutServer {
   }
 
   #assertFree(model: string, orStarting = true): void {
-    const known = this.#rollouts.get(model)?.live;
-    if (known !== undefined && !known.isOver) {
+    const { live: known, resumed } = this.#rollouts.get(model) ?? {};
+    if (known !== undefined && !known.isOver && !resumed) {
       throw errorFor(
         "ROLLOUT_EXISTS",
         `model '${model}' has a rollout from version ${known.from} to ${known.to}: promote it or roll it back first`,
@@ -462,4 +483,3 @@ function wordsOf({ type, rollout }: RolloutEvent): string {
       return `was ${type}`;
   }
 }
-

@@ -19,7 +19,8 @@ export function agrees(old: Tensor, fresh: Tensor, output: string, by?: Comparis
   if (typeof by === "function") return by(old, fresh, output);
   if (old.datatype !== fresh.datatype || !sameShape(old.shape, fresh.shape)) return false;
   const comparison = by ?? (isFloating(old) ? ROUNDING : "equal");
-  if (old.datatype === "BYTES") return sameStrings(old.elements as Uint8Array[], fresh.elements as Uint8Array[]);
+  if (old.datatype === "BYTES")
+    return sameStrings(old.elements as Uint8Array[], fresh.elements as Uint8Array[]);
   const read = floatReader(old.datatype) ?? ((element: number) => element);
   const [a, b] = [old.elements as ArrayLike<number | bigint>, fresh.elements as ArrayLike<number | bigint>];
   if (comparison === "class") return sameClasses(a, b, Number(old.shape.at(-1) ?? 1), read);

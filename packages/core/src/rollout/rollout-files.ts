@@ -105,7 +105,9 @@ export class RolloutFiles {
     } catch {
       // Said below.
     }
-    this.log.warning(`cannot read the state of a rollout in '${path}': expected JSON with a model and its state`);
+    this.log.warning(
+      `cannot read the state of a rollout in '${path}': expected JSON with a model and its state`,
+    );
     return undefined;
   }
 

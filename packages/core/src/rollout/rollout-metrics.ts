@@ -31,10 +31,16 @@ export function rolloutFamilies(reports: () => readonly RolloutReport[]): Collec
       arms(report).map(({ version, errors }) => [{ version: String(version) }, errors] as const),
     ),
     family("shadows_total", "counter", "Copies of requests, by what became of them", ({ verdict }) =>
-      (["answered", "errors", "shed"] as const).map((outcome) => [{ outcome }, verdict.shadow[outcome]] as const),
+      (["answered", "errors", "shed"] as const).map(
+        (outcome) => [{ outcome }, verdict.shadow[outcome]] as const,
+      ),
     ),
-    family("disagreements_total", "counter", "Answers of both versions that disagree, by output", ({ verdict }) =>
-      verdict.agreement.map(({ output, disagreements }) => [{ output }, disagreements] as const),
+    family(
+      "disagreements_total",
+      "counter",
+      "Answers of both versions that disagree, by output",
+      ({ verdict }) =>
+        verdict.agreement.map(({ output, disagreements }) => [{ output }, disagreements] as const),
     ),
     family("drift_psi", "gauge", "Population stability index of the last window, by input", ({ verdict }) =>
       verdict.drift.map(({ input, psi }) => [{ input }, psi] as const),

@@ -5,8 +5,7 @@ import { assertComparison, type Comparison } from "./output-agreement.js";
 import type { VerdictLimits } from "./verdict.js";
 
 /** The properties of a request by which a version is chosen. */
-export interface RoutedRequest
-  extends Pick<RequestInfo, "id" | "parameters" | "priority" | "correlationId"> {
+export interface RoutedRequest extends Pick<RequestInfo, "id" | "parameters" | "priority" | "correlationId"> {
   readonly inputs: ReadonlyMap<string, Tensor>;
 }
 
@@ -122,7 +121,11 @@ const TYPES = optionTypes<RolloutOptions>({
   directory: "string",
   seed: "number",
 });
-const SHADOW_TYPES = optionTypes<ShadowOptions>({ every: "number", maxInFlight: "number", maxLoad: "number" });
+const SHADOW_TYPES = optionTypes<ShadowOptions>({
+  every: "number",
+  maxInFlight: "number",
+  maxLoad: "number",
+});
 const STEP_TYPES = optionTypes<RolloutStep>({
   share: "number",
   forSeconds: "number",
@@ -207,7 +210,10 @@ export function resolveRollout(
   assertOptions(`${where}, option 'verdict'`, options.verdict ?? {}, VERDICT_TYPES);
   for (const [name, value] of Object.entries({ errors, latency, agreement, drift })) {
     if ((value as unknown) !== true) continue;
-    throw errorFor("INVALID_ROLLOUT", `${where}, option 'verdict.${name}': expected an object or false, got true`);
+    throw errorFor(
+      "INVALID_ROLLOUT",
+      `${where}, option 'verdict.${name}': expected an object or false, got true`,
+    );
   }
   return {
     from,
@@ -219,26 +225,40 @@ export function resolveRollout(
     shadow: shadowOf(where, options.shadow, integer, number),
     limits: {
       alpha: alphaOf(where, alpha),
-      errors: errors === false ? undefined : {
-        tolerance: number("verdict.errors.tolerance", errors.tolerance ?? 1, 0, 100, "percentage points") / 100,
-      },
-      latency: latency === false ? undefined : {
-        ratio: number("verdict.latency.ratio", latency.ratio ?? 1.2, 1, Number.POSITIVE_INFINITY),
-      },
+      errors:
+        errors === false
+          ? undefined
+          : {
+              tolerance:
+                number("verdict.errors.tolerance", errors.tolerance ?? 1, 0, 100, "percentage points") / 100,
+            },
+      latency:
+        latency === false
+          ? undefined
+          : {
+              ratio: number("verdict.latency.ratio", latency.ratio ?? 1.2, 1, Number.POSITIVE_INFINITY),
+            },
       agreement: agreement === false ? undefined : agreementOf(where, agreement, number),
-      drift: drift === false ? undefined : {
-        psi: number("verdict.drift.psi", drift.psi ?? 0.25, 0, Number.POSITIVE_INFINITY),
-        ks: number("verdict.drift.ks", drift.ks ?? 0.25, 0, 1),
-        window: integer("verdict.drift.window", drift.window ?? 500, 20),
-        reference:
-          typeof drift.reference === "object"
-            ? drift.reference
-            : integer("verdict.drift.reference", drift.reference ?? 1000, 20),
-        inputs: drift.inputs,
-      },
+      drift:
+        drift === false
+          ? undefined
+          : {
+              psi: number("verdict.drift.psi", drift.psi ?? 0.25, 0, Number.POSITIVE_INFINITY),
+              ks: number("verdict.drift.ks", drift.ks ?? 0.25, 0, 1),
+              window: integer("verdict.drift.window", drift.window ?? 500, 20),
+              reference:
+                typeof drift.reference === "object"
+                  ? drift.reference
+                  : integer("verdict.drift.reference", drift.reference ?? 1000, 20),
+              inputs: drift.inputs,
+            },
     },
     classOf: latency === false ? undefined : latency.by,
-    onFault: oneOf("verdict.onFault", options.verdict?.onFault ?? "rollback", ["rollback", "pause", "report"]),
+    onFault: oneOf("verdict.onFault", options.verdict?.onFault ?? "rollback", [
+      "rollback",
+      "pause",
+      "report",
+    ]),
     seed: options.seed ?? Math.floor(Math.random() * 2 ** 32),
   };
 }

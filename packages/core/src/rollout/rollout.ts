@@ -521,7 +521,11 @@ export function assertSameTensors(old: ModelVersion, fresh: ModelVersion): void 
     old.config.modelTransactionPolicy?.decoupled === true,
     fresh.config.modelTransactionPolicy?.decoupled === true,
   );
-  compare("sequences", old.config.sequenceBatching !== undefined, fresh.config.sequenceBatching !== undefined);
+  compare(
+    "sequences",
+    old.config.sequenceBatching !== undefined,
+    fresh.config.sequenceBatching !== undefined,
+  );
   if (differences.length === 0) return;
   throw errorFor(
     "INVALID_ROLLOUT",

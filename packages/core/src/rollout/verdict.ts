@@ -287,7 +287,8 @@ export class VerdictEvidence {
       const times = this.#classOf(SHADOW_CLASS);
       times.limits()?.forEach((limit, i) => {
         const isSlow = [oldMs > limit, freshMs / latency.ratio > limit];
-        if (isSlow[0] !== isSlow[1]) times.streams[i]!.add({ ...pair, isNew: isSlow[1]!, failed: false }, 0.5);
+        if (isSlow[0] !== isSlow[1])
+          times.streams[i]!.add({ ...pair, isNew: isSlow[1]!, failed: false }, 0.5);
       });
       times.count(false, oldMs);
       times.count(true, freshMs);

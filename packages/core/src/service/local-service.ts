@@ -34,7 +34,13 @@ import { realClock } from "../system/clock.js";
 import { VERSION } from "../version.js";
 import type { AllowedHosts, Authentication, Restrictions } from "./access-control.js";
 import { RefusalLine } from "./exchange.js";
-import type { Client, InferenceService, MountedFrontend, PinnedModel, RoomWait } from "./inference-service.js";
+import type {
+  Client,
+  InferenceService,
+  MountedFrontend,
+  PinnedModel,
+  RoomWait,
+} from "./inference-service.js";
 import {
   type LoadReport,
   loadReportOf,
@@ -251,10 +257,7 @@ export class LocalService implements InferenceService {
     await this.repository.unloadModel(name, parameters);
   }
 
-  async changeRollout(
-    name: string,
-    request: Readonly<Record<string, unknown>>,
-  ): Promise<RolloutReport> {
+  async changeRollout(name: string, request: Readonly<Record<string, unknown>>): Promise<RolloutReport> {
     this.assertOpen();
     return (await this.rollouts()).change(name, request);
   }

@@ -1,7 +1,7 @@
+import { Tensor } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { type Observation, VerdictEvidence, type VerdictLimits } from "../../src/rollout/verdict.js";
-import { Tensor } from "@tritonjs/protocol";
-import { gauss, randomOf, ReleaseBench, SOUND } from "./release-bench.js";
+import { gauss, ReleaseBench, randomOf, SOUND } from "./release-bench.js";
 
 const LIMITS: VerdictLimits = {
   alpha: 0.01,

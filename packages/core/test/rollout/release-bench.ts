@@ -52,7 +52,14 @@ export class ReleaseBench {
 
   constructor(seed = 1, options: TritonOptions = {}) {
     this.random = randomOf(seed);
-    this.triton = new Triton({ clock: this.clock, allowCpuMetrics: false, logInfo: false, logWarning: false, logError: false, ...options });
+    this.triton = new Triton({
+      clock: this.clock,
+      allowCpuMetrics: false,
+      logInfo: false,
+      logWarning: false,
+      logError: false,
+      ...options,
+    });
     for (const version of [1, 2] as const) {
       this.triton.bind({
         modelName: "m",

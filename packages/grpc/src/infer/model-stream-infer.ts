@@ -114,7 +114,12 @@ class InferStream {
       this.shutdown.refuseIfBegun();
       const model = this.service.model(message.modelName, message.modelVersion);
       if (this.#reportFormat !== undefined) this.#lastModel = model;
-      exchange = new Exchange(this.service, undefined, model, mayWait(message) ? this.#options : this.#largeOptions);
+      exchange = new Exchange(
+        this.service,
+        undefined,
+        model,
+        mayWait(message) ? this.#options : this.#largeOptions,
+      );
       request.exchange = exchange;
       turn = exchange.turn(message.id);
     } catch (error) {
