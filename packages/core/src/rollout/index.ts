@@ -20,7 +20,7 @@ import { type RolloutOptions, resolveRollout, rolloutOfConfig } from "./rollout-
 import type { Verdict } from "./verdict.js";
 
 export type { DriftMeasure, InputDrift, SavedSketch } from "./drift-sketch.js";
-export { agrees, type Comparison, largestDifference } from "./output-agreement.js";
+export { agrees, largestDifference, type OutputComparison } from "./output-agreement.js";
 export type { RolloutEvent, RolloutReport, RolloutState } from "./rollout.js";
 export {
   isShadow,

@@ -1,7 +1,7 @@
 import { errorFor, floatReader, type Tensor } from "@tritonjs/protocol";
 
 /** How the answers of two versions are compared. */
-export type Comparison =
+export type OutputComparison =
   /** All elements are the same. */
   | "equal"
   /** The largest element along the last axis is at the same place, in all rows. */
@@ -15,7 +15,7 @@ export type Comparison =
 const ROUNDING = { absolute: 1e-5, relative: 1e-3 };
 
 /** True if two answers for one output agree. Different data types or shapes never do. */
-export function agrees(old: Tensor, fresh: Tensor, output: string, by?: Comparison): boolean {
+export function agrees(old: Tensor, fresh: Tensor, output: string, by?: OutputComparison): boolean {
   if (typeof by === "function") return by(old, fresh, output);
   if (old.datatype !== fresh.datatype || !sameShape(old.shape, fresh.shape)) return false;
   const comparison = by ?? (isFloating(old) ? ROUNDING : "equal");

@@ -1,7 +1,7 @@
 import { assertOptions, errorFor, optionTypes, type Parameters, type Tensor } from "@tritonjs/protocol";
 import type { RequestInfo } from "../request-info.js";
 import type { SavedSketch } from "./drift-sketch.js";
-import { assertComparison, type Comparison } from "./output-agreement.js";
+import { assertComparison, type OutputComparison } from "./output-agreement.js";
 import type { VerdictLimits } from "./verdict.js";
 
 /** The properties of a request by which a version is chosen. */
@@ -61,7 +61,7 @@ export interface VerdictOptions {
          * How answers are compared, for all outputs or by output.
          * @default floating-point numbers within 1e-5 and a thousandth, all others equal
          */
-        readonly by?: Comparison | Readonly<Record<string, Comparison>>;
+        readonly by?: OutputComparison | Readonly<Record<string, OutputComparison>>;
         /** Percentage of the answers that have to agree, below 100. @default 99.9 */
         readonly atLeast?: number;
       }

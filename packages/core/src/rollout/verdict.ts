@@ -1,7 +1,7 @@
 import type { Tensor } from "@tritonjs/protocol";
 import { LatencyHistogram, OCTAVE_BOUNDS_MS } from "../observe/statistics.js";
 import { DriftTest, elementAt, type InputDrift, type SavedDrift, type SavedSketch } from "./drift-sketch.js";
-import { agrees, type Comparison } from "./output-agreement.js";
+import { agrees, type OutputComparison } from "./output-agreement.js";
 import { EventTest, neededEvidence, RateTest, type SavedTest } from "./sequential-tests.js";
 
 /** What a rollout looks at. */
@@ -76,7 +76,7 @@ export interface VerdictLimits {
   readonly latency: { readonly ratio: number } | undefined;
   readonly agreement:
     | {
-        readonly by: Comparison | Readonly<Record<string, Comparison>> | undefined;
+        readonly by: OutputComparison | Readonly<Record<string, OutputComparison>> | undefined;
         readonly atLeast: number;
       }
     | undefined;
@@ -511,11 +511,12 @@ export class VerdictEvidence {
 }
 
 function comparisonFor(
-  by: Comparison | Readonly<Record<string, Comparison>> | undefined,
+  by: OutputComparison | Readonly<Record<string, OutputComparison>> | undefined,
   output: string,
-): Comparison | undefined {
-  if (typeof by !== "object" || "absolute" in by || "relative" in by) return by as Comparison | undefined;
-  return (by as Readonly<Record<string, Comparison>>)[output];
+): OutputComparison | undefined {
+  if (typeof by !== "object" || "absolute" in by || "relative" in by)
+    return by as OutputComparison | undefined;
+  return (by as Readonly<Record<string, OutputComparison>>)[output];
 }
 
 function strength(evidence: number, needed: number): number {
