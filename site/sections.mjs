@@ -47,6 +47,7 @@ export const SECTIONS = [
       "operations",
       "security",
       "reliability",
+      "rollout",
       "metrics",
       "observability",
       "tracing",
