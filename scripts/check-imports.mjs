@@ -39,6 +39,7 @@ const ORDER = {
     "bind",
     "triton",
     "opentelemetry",
+    "capture",
     "frontend-threads",
   ],
   backends: ["trees", "media", "speech", "remote", "tensorflow", "python", "onnxruntime", "classes"],
@@ -102,6 +103,7 @@ const PACKAGES = {
     "@azure/storage-blob",
     "@google-cloud/storage",
     "@redis/client",
+    "hyparquet-writer",
     "koffi",
     "lru-cache",
     "re2js",
@@ -123,6 +125,7 @@ const PACKAGES = {
     "@tritonjs/protocol",
     "commander",
     "hdr-histogram-js",
+    "hyparquet",
     "koffi",
   ],
 };

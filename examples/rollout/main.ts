@@ -65,9 +65,7 @@ async function release(to: number): Promise<void> {
     await answer;
   }
   const { decision, agreement, shadow } = rollout.verdict();
-  console.log(
-    `${decision}: ${agreement[0]?.disagreements} of ${shadow.answered} compared answers disagree\n`,
-  );
+  console.log(`${decision}: ${agreement[0]?.disagreements} of ${shadow.answered} compared answers disagree`);
 }
 
 await release(2);

@@ -83,6 +83,16 @@ export const repositoryOptions = {
         "be given several times.",
       readRollout,
     ),
+    "capture-directory": text(
+      "Directory of Parquet files in which some requests are captured with their answers. Needs hyparquet-writer.",
+      "",
+    ),
+    "capture-rate": value(
+      "number",
+      "Share of the requests that are captured, from 0 to 1.",
+      0.01,
+      readDouble,
+    ),
     "rollout-directory": text(
       "Directory in which the states of rollouts are kept, so that they continue after a restart.",
       "",
