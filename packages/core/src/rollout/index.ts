@@ -122,6 +122,7 @@ export class Rollouts implements RolloutServer {
   readonly #files = new Map<string, RolloutFiles>();
   readonly #saveAlarm: Alarm;
   readonly #stopFollowing: () => void;
+  #closed = false;
   /** The options in the configurations of models, as text, which were applied last. */
   readonly #configured = new Map<string, string>();
 
@@ -146,6 +147,8 @@ export class Rollouts implements RolloutServer {
     this.#starting.add(model);
     try {
       await this.#registry.loading(model);
+      if (this.#closed)
+        throw errorFor("SERVER_STOPPING", `cannot roll out model '${model}': the server is closing`);
       return this.#start(model, options);
     } finally {
       this.#starting.delete(model);
@@ -207,6 +210,7 @@ export class Rollouts implements RolloutServer {
 
   /** Saves all states, and ends the timers. */
   async close(): Promise<void> {
+    this.#closed = true;
     this.#stopFollowing();
     this.#saveAlarm.callOff();
     this.#saveAll();

@@ -178,7 +178,7 @@ export class LiveRollout implements VersionRouter {
 
   /** A request is over. */
   observed(request: InferenceRequest, isNew: boolean, failed: boolean): void {
-    if (this.isOver) return;
+    if (this.isOver || this.#removed) return;
     const { clock } = this.server;
     const observation = {
       isNew,
@@ -195,7 +195,7 @@ export class LiveRollout implements VersionRouter {
 
   /** Looks at the verdict, not after each observation unless it has to. */
   judge(now = true): void {
-    if (this.isOver || (!now && ++this.#observations % LOOK_EVERY !== 0)) return;
+    if (this.isOver || this.#removed || (!now && ++this.#observations % LOOK_EVERY !== 0)) return;
     if (!this.evidence.hasFault) return;
     const reason = this.#reasonText();
     switch (this.options.onFault) {
@@ -218,7 +218,7 @@ export class LiveRollout implements VersionRouter {
 
   /** The new version cannot answer any more. */
   lost(why: string): void {
-    if (this.isOver) return;
+    if (this.isOver || this.#removed) return;
     const text = `version ${this.to} is not in service: ${why}`;
     this.evidence.found({ check: "availability", subject: "", text });
     this.rollBack(text);

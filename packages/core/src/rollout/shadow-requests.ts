@@ -124,6 +124,8 @@ class ShadowTurn extends ShadowTimes {
 
   settled(request: InferenceRequest, error: TritonError | undefined): void {
     if (error !== undefined) this.outputsOfOld = undefined;
+    // The response cache has answered: the version has computed nothing.
+    else if (this.outputsOfOld === undefined) return;
     // A client that left says nothing about the version.
     if (error?.code !== "CANCELLED") this.shadows.answered(this, request);
   }

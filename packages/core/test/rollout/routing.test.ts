@@ -361,6 +361,68 @@ describe("shadows", () => {
   });
 });
 
+describe("a rollout in the middle of other things", () => {
+  it("takes no shadow of an answer from the response cache, and counts no error", async () => {
+    const clock = new VirtualClock();
+    const triton = new Triton({ clock, allowCpuMetrics: false, responseCache: { byteSize: 1e6 } });
+    open.push(triton);
+    clocks.set(triton, clock);
+    for (const version of [1, 2]) bindVersion(triton, version, { responseCache: true });
+    await triton.ready();
+    const rollout = await triton.rollout("m", {
+      from: 1,
+      to: 2,
+      shadow: { maxLoad: 100 },
+      verdict: { onFault: "report" },
+    });
+    for (let i = 0; i < 5; i++) await versionOf(triton);
+    await clock.advance(10);
+    expect(rollout.verdict().shadow).toEqual({ answered: 1, errors: 0, shed: 0 });
+    expect(rollout.verdict().old).toMatchObject({ requests: 5, errors: 0 });
+  });
+
+  it("counts no cancelled request as an error", async () => {
+    const clock = new VirtualClock();
+    const triton = server([1, 2], clock);
+    await triton.ready();
+    const rollout = await triton.rollout("m", { from: 1, to: 2, share: 100 });
+    const gone = new AbortController();
+    const call = triton.infer("m", { x: [[1]] }, { signal: gone.signal });
+    gone.abort();
+    await expect(call).rejects.toThrow("cancelled");
+    expect(rollout.verdict().new).toMatchObject({ requests: 0, errors: 0 });
+  });
+
+  it("is saved as it was when the server closes, with requests and shadows in flight", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "rollouts-"));
+    const clock = new VirtualClock();
+    const triton = server([1], clock);
+    triton.bind({
+      modelName: "m",
+      modelVersion: 2,
+      inputs: X,
+      outputs: VERSION,
+      inferFunc: batch(async ({ x }) => {
+        await new Promise<void>((done) => clock.setTimer(500, done));
+        return { version: Array.from({ length: x.shape[0]! }, () => [2]) };
+      }),
+      config: { maxBatchSize: 4 },
+    });
+    await triton.ready();
+    await triton.rollout("m", { from: 1, to: 2, share: 50, shadow: { maxLoad: 100 }, directory });
+    const calls = Array.from({ length: 20 }, () => triton.infer("m", { x: [[1]] }));
+    await clock.advance(1);
+    const closed = triton.close();
+    await clock.advance(10_000);
+    await closed;
+    expect((await Promise.allSettled(calls)).every(({ status }) => status === "fulfilled")).toBe(true);
+    const later = server([1, 2]);
+    await later.ready();
+    expect((await later.rollout("m", { from: 1, to: 2, share: 50, directory })).state).toBe("running");
+    await rm(directory, { recursive: true });
+  });
+});
+
 describe("bad input of a rollout is refused", () => {
   it.each<[Partial<RolloutOptions>, string]>([
     [{ to: 3 }, "version 3 is not in service: expected one of [1, 2]"],
