@@ -13,10 +13,11 @@ export interface SizeBudget {
 export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   // Most of it is the generated code of the protocol's messages. It has the runtime of protobufjs in it.
   protocol: { packedKilobytes: 170, unpackedKilobytes: 1_400, dependencies: 2 },
-  core: { packedKilobytes: 450, unpackedKilobytes: 1_650, dependencies: 6 },
+  // Rollouts and captures are 70 kB of it, on subpaths that are loaded when used.
+  core: { packedKilobytes: 465, unpackedKilobytes: 1_690, dependencies: 6 },
   backends: { packedKilobytes: 200, unpackedKilobytes: 700, dependencies: 1 },
   // A third of it is the dashboard and its page, with the 80 kB of its libraries that browsers load.
-  http: { packedKilobytes: 137, unpackedKilobytes: 435, dependencies: 1 },
+  http: { packedKilobytes: 139, unpackedKilobytes: 440, dependencies: 1 },
   grpc: { packedKilobytes: 46, unpackedKilobytes: 170, dependencies: 2 },
   client: { packedKilobytes: 52, unpackedKilobytes: 205, dependencies: 3 },
   // A quarter of it reads what models write and want: forms of tool calls, chat templates, tokenizers of SentencePiece.
