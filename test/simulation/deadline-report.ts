@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DEADLINE_CASES, type DeadlineCase, OTHER_CASES } from "./deadline-cases.js";
 import { byLibrary, type DeadlineSetting, largestLoad, type Served, shareInTime } from "./deadline-run.js";
+import { ALONE, EAGER, largestMachineLoad, MACHINE_CASES, PLANNED, serveMachine } from "./machine-run.js";
 import { clockwork, nexus, symphony, vtc } from "./paper-policies.js";
 import { byPolicy } from "./policy-run.js";
 
@@ -68,8 +69,20 @@ export async function reached(
 const SEEDS = [1, 2];
 const DURATION_MS = 20_000;
 
-/** Runs all cases, and puts the table into docs/deadlines.md. Resolves with the table. */
+/** Runs all cases, and puts the tables into docs/deadlines.md. Resolves with the tables. */
 export async function writeDeadlineReport(root: string, progress: (text: string) => void): Promise<string> {
+  const path = join(root, "docs", "deadlines.md");
+  const tables = { simulation: await policyTable(progress), machine: await machineTable(progress) };
+  let document = readFileSync(path, "utf8");
+  for (const [name, table] of Object.entries(tables)) {
+    const marked = new RegExp(`(<!-- ${name} -->\\n).*(\\n<!-- /${name} -->)`, "s");
+    document = document.replace(marked, (_, begin, end) => begin + table + end);
+  }
+  writeFileSync(path, document);
+  return Object.values(tables).join("\n\n");
+}
+
+async function policyTable(progress: (text: string) => void): Promise<string> {
   const lines = [
     `| case | ${CONTENDERS.map(({ name }) => name).join(" | ")} |`,
     `| --- |${CONTENDERS.map(() => " --: |").join("")}`,
@@ -83,13 +96,33 @@ export async function writeDeadlineReport(root: string, progress: (text: string)
     }
     lines.push(`| ${one.name} | ${cells.join(" | ")} |`);
   }
-  const text = lines.join("\n");
-  const path = join(root, "docs", "deadlines.md");
-  const document = readFileSync(path, "utf8");
-  const marked = /(<!-- simulation -->\n).*(\n<!-- \/simulation -->)/s;
-  writeFileSync(
-    path,
-    document.replace(marked, (_, begin, end) => begin + text + end),
-  );
-  return text;
+  return lines.join("\n");
 }
+
+/** Models that share two cores: independent and eager, each with deadlines of its own, and in one plan. */
+async function machineTable(progress: (text: string) => void): Promise<string> {
+  const lines = [
+    "| three models on two cores | independent, eager | independent, `deadlines` | one plan | plan to eager |",
+    "| --- | --: | --: | --: | --: |",
+  ];
+  for (const one of MACHINE_CASES) {
+    progress(one.name);
+    const loads: number[] = [];
+    const cells: string[] = [];
+    for (const setting of [EAGER, ALONE, PLANNED]) {
+      let [load, inTime] = [0, 0];
+      for (const seed of MACHINE_SEEDS) {
+        const run = { seed, durationMs: DURATION_MS };
+        load += (await largestMachineLoad(one, setting, run)) / MACHINE_SEEDS.length;
+        const outcomes = await serveMachine(one, setting, { ...run, load: OVERLOAD });
+        inTime += shareInTime(outcomes) / MACHINE_SEEDS.length;
+      }
+      loads.push(load);
+      cells.push(`${load.toFixed(2)}; ${Math.round(100 * inTime)}%`);
+    }
+    lines.push(`| ${one.name} | ${cells.join(" | ")} | ${(loads[2]! / loads[0]!).toFixed(2)} |`);
+  }
+  return lines.join("\n");
+}
+
+const MACHINE_SEEDS = [1, 2, 3, 4];

@@ -7,7 +7,8 @@ import { resolveConfig } from "../../packages/core/src/config/resolve-config.js"
 import type { Execution, ExecutionResult, Executor } from "../../packages/core/src/instance/backend.js";
 import { InstanceGroup } from "../../packages/core/src/instance/instance-group.js";
 import { ModelInstance } from "../../packages/core/src/instance/model-instance.js";
-import { InferenceRequest, type ResponseHandler } from "../../packages/core/src/request/inference-request.js";
+import type { RateLimiter } from "../../packages/core/src/instance/rate-limiter.js";
+import { InferenceRequest, type RequestSender } from "../../packages/core/src/request/inference-request.js";
 import { DynamicBatchScheduler } from "../../packages/core/src/scheduler/dynamic-batch-scheduler.js";
 import { DeadlineQueue } from "../../packages/core/src/system/clock.js";
 import { instanceOwner } from "../../packages/core/test/support/instance-owner.js";
@@ -19,6 +20,16 @@ export interface SimulatedModelOptions {
   readonly batcher: BatcherOptions;
   /** Milliseconds that a batch of this number of rows takes. */
   readonly durationMs: (rows: number) => number;
+  /** The machine that it shares with other models. @default a machine of its own, whose cores never lack */
+  readonly machine?: SimulatedMachine;
+}
+
+/** A machine whose models share its cores and its plan. */
+export interface SimulatedMachine {
+  readonly clock: SimulationClock;
+  readonly limiter?: RateLimiter | undefined;
+  /** Runs work of this many milliseconds, and calls back when it is done. */
+  run(ms: number, done: () => void): void;
 }
 
 const NO_TENSORS: Tensors = new Map();
@@ -29,33 +40,37 @@ class SimulatedExecutor implements Executor {
   readonly mustFinish = false;
   constructor(
     private readonly durationMs: (rows: number) => number,
-    private readonly clock: SimulationClock,
+    private readonly machine: SimulatedMachine,
   ) {}
   async start(): Promise<void> {}
   async stop(): Promise<void> {}
   execute({ requests }: Execution): Promise<readonly ExecutionResult[]> {
     const results = requests.map(() => NO_TENSORS);
     return new Promise((resolve) => {
-      this.clock.setTimer(this.durationMs(requests.length), () => resolve(results));
+      this.machine.run(this.durationMs(requests.length), () => resolve(results));
     });
   }
 }
 
 /** The library's own batcher and instances on a virtual clock, around a model that only takes its time. */
 export class SimulatedModel {
-  readonly clock = new SimulationClock();
+  readonly clock: SimulationClock;
   readonly scheduler: DynamicBatchScheduler;
   readonly #instances: InstanceGroup;
 
   constructor(options: SimulatedModelOptions) {
-    const { clock } = this;
+    const machine = options.machine ?? ownMachine();
+    const { clock, limiter } = machine;
+    this.clock = clock;
     const config = configOf(options);
     const owner = instanceOwner(clock);
     this.#instances = new InstanceGroup(
       planInstances(config).map(
-        (placement) => new ModelInstance(placement, new SimulatedExecutor(options.durationMs, clock), owner),
+        (placement) =>
+          new ModelInstance(placement, new SimulatedExecutor(options.durationMs, machine), owner),
       ),
       clock,
+      limiter,
     );
     const deadlines = new DeadlineQueue(clock);
     const { shares } = options.batcher;
@@ -75,13 +90,18 @@ export class SimulatedModel {
    */
   send(
     content: Partial<Pick<InferenceRequest, "priority" | "deadline" | "caller">>,
-    onResponse: ResponseHandler,
+    receive: RequestSender["receive"],
   ): void {
-    const request = new InferenceRequest("m", { inputs: NO_TENSORS, ...content }, onResponse);
+    const request = new InferenceRequest("m", { inputs: NO_TENSORS, ...content }, { receive });
     request.batchSize = 1;
     request.queueStart = this.clock.now();
     this.scheduler.enqueue(request);
   }
+}
+
+function ownMachine(): SimulatedMachine {
+  const clock = new SimulationClock();
+  return { clock, run: (ms, done) => void clock.setTimer(ms, done) };
 }
 
 function configOf({ maxBatchSize, batcher, instances }: SimulatedModelOptions): ModelConfig {

@@ -66,6 +66,8 @@ export interface RequestScope {
 /** A request as an executor sees it, read-only. */
 export interface ExecutableRequest extends RequestInfo, RequestScope {
   readonly inputs: ReadonlyMap<string, Tensor>;
+  /** Outputs that only other models read, so that they may be tensors with a `source`. */
+  readonly innerOutputs?: ReadonlySet<string> | undefined;
   /** Rows that count towards the batch: at least 1. */
   readonly rows: number;
   /** Aborted when the request is cancelled. */

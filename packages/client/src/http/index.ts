@@ -249,6 +249,7 @@ export class InferenceServerClient {
         idempotent: isRepeatable(this.#options, call),
         balanced: true,
         sequence,
+        tellsLimit: true,
       },
       { ...call, headers: withSequenceHeader(this.#options, call) },
     );

@@ -58,6 +58,13 @@ export class Payload implements RequestHolder {
     request.holder = this;
   }
 
+  /** When its answers are due: at the earliest deadline of its requests, at the latest a time after the oldest came. */
+  dueWithin(patienceMs: number): number {
+    let first = this.oldestQueueStart + patienceMs;
+    for (const { due, deadline = due } of this.requests) first = Math.min(first, due, deadline);
+    return first;
+  }
+
   /** Removes a waiting request that was cancelled, which makes its rows available. */
   remove(request: InferenceRequest): void {
     this.#waiting.remove(request);

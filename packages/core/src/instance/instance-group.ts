@@ -2,6 +2,13 @@ import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import type { Clock } from "../system/clock.js";
 import { LinkedList } from "../system/collections.js";
+import {
+  MachinePlan,
+  type NextBatch,
+  PATIENCE_MS,
+  type PlannedBatcher,
+  type PlannedWork,
+} from "./machine-plan.js";
 import type { ModelInstance } from "./model-instance.js";
 import { RateLimiter } from "./rate-limiter.js";
 
@@ -13,6 +20,8 @@ export interface InstanceUser {
   readonly maxBatchSize?: number;
   /** There may be room for another payload: a queued payload was taken or cancelled, or an execution ended. */
   slotFreed?(): void;
+  /** Forms batches when their turn in the plan of all models has come. */
+  readonly planned?: PlannedBatcher | undefined;
   /** An instance failed, or recovered. */
   healthChanged?(healthy: boolean): void;
   started?(instance: ModelInstance, payload: Payload): void;
@@ -35,7 +44,7 @@ export interface InstanceUser {
  * scheduler --enqueue--> [payload, payload, ...] <--take-- idle instance, when the rate limiter lets it
  * ```
  */
-export class InstanceGroup {
+export class InstanceGroup implements PlannedWork {
   /** Loads instances before they join, and releases them. */
   readonly loader: InstanceLoader;
 
@@ -51,6 +60,8 @@ export class InstanceGroup {
   #idleWaiters: (() => void)[] = [];
   readonly #parts = new Map<ModelInstance, InstanceGroup>();
   #user: InstanceUser = {};
+  /** True while the batch is formed whose turn it is. */
+  #forming = false;
 
   /** @param onWorn called for an instance that has reached its recycling limits, until it is replaced */
   constructor(
@@ -130,8 +141,26 @@ export class InstanceGroup {
     return this.#parts.get(instance)?.waiting ?? [];
   }
 
+  /** True if instances keep resources while their batches wait for other models. */
   get limited(): boolean {
-    return this.#limiter !== undefined;
+    return this.#limiter !== undefined && this.plan === undefined;
+  }
+
+  /** The plan of all models, if there is one. */
+  get plan(): MachinePlan | undefined {
+    return this.#limiter instanceof MachinePlan ? this.#limiter : undefined;
+  }
+
+  get batcher(): PlannedBatcher | undefined {
+    return this.#user.planned;
+  }
+
+  /** What would run next; undefined if nothing waits. */
+  next(now: number, usualMs: number): NextBatch | undefined {
+    const { head } = this.#queue;
+    if (head === undefined)
+      return this.#user.planned?.waits === true ? this.#user.planned.next(now) : undefined;
+    return { due: head.dueWithin(PATIENCE_MS), ms: usualMs, fullMs: usualMs, yield: 1 };
   }
 
   /**
@@ -174,7 +203,7 @@ export class InstanceGroup {
 
   enqueue(payload: Payload): void {
     this.#queue.push(payload);
-    this.dispatch();
+    if (!this.#forming) this.dispatch();
     const dead = this.unhealthyReason;
     if (dead !== undefined) payload.fail(dead);
   }
@@ -253,18 +282,27 @@ export class InstanceGroup {
 
   /** Stages idle instances at the rate limiter until there is one for each waiting payload. */
   #stage(limiter: RateLimiter): void {
-    while (this.#staged.size < this.#queue.size) {
+    const { planned } = this.#user;
+    while (this.#staged.size < this.#queue.size + (planned?.waits === true ? 1 : 0)) {
       const free = this.serving.filter((one) => one.room > 0 && !this.#staged.has(one));
       const instance = RateLimiter.first(free);
       const lease = instance?.lease;
       if (instance === undefined || lease === undefined) return;
       this.#staged.add(instance);
+      if (limiter instanceof MachinePlan) limiter.feeds(lease, this);
       lease.granted = () => {
         this.#staged.delete(instance);
+        if (this.#queue.size === 0) this.#form();
         if (!this.#runNext(instance)) limiter.release(lease, () => {}, false);
       };
       limiter.stage(lease);
     }
+  }
+
+  #form(): void {
+    this.#forming = true;
+    this.#user.planned?.form();
+    this.#forming = false;
   }
 
   #unstage(instance: ModelInstance): void {
@@ -373,7 +411,7 @@ class InstanceLoader {
     this.#held.add(instance);
     try {
       if (this.#limiter !== undefined && !instance.passive) {
-        instance.lease = this.#limiter.register(instance.placement);
+        instance.lease = this.#limiter.register(instance.placement, instance.model);
       }
       await instance.executor.start();
       this.#assertOpen();

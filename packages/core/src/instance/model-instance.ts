@@ -47,6 +47,11 @@ export class ModelInstance {
     this.#model = model;
   }
 
+  /** `name/version` of its model. */
+  get model(): string {
+    return `${this.#model.modelName}/${this.#model.modelVersion}`;
+  }
+
   get busy(): boolean {
     return this.atWork.length > 0;
   }

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import {
   errorFor,
   type ModelConfig,
@@ -52,6 +53,7 @@ export class ModelVersion implements RegisteredVersion {
   readonly namespace: string;
   readonly version: number;
   readonly key: string;
+  /** Directory of the version in the model repository; undefined for a bound model. */
   readonly directory: string | undefined;
   readonly labels: ReadonlyMap<string, readonly string[]>;
   readonly outputNames: readonly string[];
@@ -94,7 +96,7 @@ export class ModelVersion implements RegisteredVersion {
     this.namespace = namespace;
     this.version = version;
     this.key = `${name}/${version}`;
-    this.directory = directory;
+    this.directory = directory && join(directory, String(version));
     this.labels = labels;
     this.outputNames = config.output.map((output) => output.name);
     this.isEnsemble = config.ensembleScheduling !== undefined;
@@ -125,6 +127,14 @@ export class ModelVersion implements RegisteredVersion {
 
   get config(): ModelConfig {
     return this.#live.config;
+  }
+
+  /** Cached outputs and keys of the cache need the elements. */
+  get takesSources(): boolean {
+    return (
+      this.config.responseCache?.enable !== true &&
+      this.instances.instances.every(({ executor }) => executor.takesSources === true)
+    );
   }
 
   get crashReason(): string | undefined {
@@ -194,8 +204,17 @@ export class ModelVersion implements RegisteredVersion {
     return this.scheduler.sequences;
   }
 
-  infer(request: InferenceRequest): void {
+  get inService(): boolean {
+    return this.state === "READY";
+  }
+
+  infer(request: InferenceRequest): InferenceRequest {
     this.requests.infer(request);
+    return request;
+  }
+
+  get keyHeader(): string | undefined {
+    return this.router?.keyHeader;
   }
 
   /** The version that answers a request without a version, for which a look-up has found this one. */

@@ -69,8 +69,10 @@ export class ShadowRequests {
       turn.onCompared();
     };
     const copy = new ShadowTimes();
-    const request = new InferenceRequest(to.name, undefined, (outcome, final) => {
-      if (final) settled(outcome === undefined || TritonError.is(outcome) ? undefined : outcome.outputs);
+    const request = new InferenceRequest(to.name, undefined, {
+      receive(outcome, final) {
+        if (final) settled(outcome === undefined || TritonError.is(outcome) ? undefined : outcome.outputs);
+      },
     });
     request.copyContent(original);
     request.parameters = shadowParameters(original.parameters);

@@ -1,6 +1,7 @@
 import { errorWithoutStack, type TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
+import { type NextBatch, PATIENCE_MS, type PlannedBatcher } from "../instance/machine-plan.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { CallerShare, InferenceRequest } from "../request/inference-request.js";
 import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
@@ -24,9 +25,7 @@ const DEMAND_MARGIN = 1.02;
 const COMING_SAFETY = 2;
 /** Points of the queue at which the demand is looked at. */
 const DEMAND_POINTS = 16;
-/** A request without a deadline that has waited this long gets a share of each batch, in milliseconds. */
-const PATIENCE_MS = 1000;
-/** That share. */
+/** Share of each batch that requests without a deadline get once they have waited for `PATIENCE_MS`. */
 const PATIENT_SHARE = 0.25;
 /** Requests of a fair queue that are looked at for a batch, as a multiple of the largest batch. */
 const FAIR_REACH = 2;
@@ -55,8 +54,11 @@ const STALE_MS = 1000;
  * answers. Time is scarce if requests were lost lately, or if the deadlines of the queue demand more than the instances
  * can do.
  */
-export class DeadlineBatching implements BatchPlanner {
+export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
+  /** True if requests wait for a turn in the plan of all models. */
+  waits = false;
   readonly #queue: UrgencyQueue;
+  readonly #instances: InstanceGroup;
   readonly #maxRows: number;
   readonly #times: LearnedTimes;
   readonly #arrivals = new ArrivalsByLimit();
@@ -65,15 +67,28 @@ export class DeadlineBatching implements BatchPlanner {
   #otherAt = Number.NEGATIVE_INFINITY;
   /** Share of the requests that were lost lately. */
   #loss = 0;
+  #load = 0;
+  #loadAt = Number.NaN;
 
-  constructor(queue: UrgencyQueue, maxRows: number, instances: InstanceGroup) {
+  /** @param form forms a batch at its turn in the plan of all models */
+  constructor(
+    queue: UrgencyQueue,
+    maxRows: number,
+    instances: InstanceGroup,
+    readonly form: () => void = () => {},
+  ) {
     this.#queue = queue;
     this.#maxRows = maxRows;
+    this.#instances = instances;
     this.#times = new LearnedTimes(instances, maxRows);
   }
 
   started(instance: ModelInstance, payload: Payload, now: number): void {
     this.#times.started(instance, payload, now);
+    const times = this.#times.next;
+    if (instance.lease !== undefined && times !== undefined) {
+      this.#instances.plan?.expects(instance.lease, times.expectedMs(payload.batchSize));
+    }
   }
 
   ended(instance: ModelInstance, payload: Payload, now: number): void {
@@ -97,10 +112,10 @@ export class DeadlineBatching implements BatchPlanner {
     if (due === Number.POSITIVE_INFINITY) return;
     const times = this.#times.next;
     if (times === undefined || this.#isStale(now)) return;
-    const idleInMs = this.#times.idleInMs(now);
+    const idleInMs = this.#idleInMs(now);
     if (idleInMs.length === 0) return;
-    const ahead = this.#queue.countAhead(request);
-    const queuedMs = ahead / (times.topRowsPerMs * idleInMs.length);
+    const ownMs = this.#queue.countAhead(request) / times.topRowsPerMs;
+    const queuedMs = Math.max(ownMs / idleInMs.length, (ownMs + this.#othersBefore(due)) / this.#places);
     const expectedMs = idleInMs[0]! + queuedMs + times.expectedMs(request.rows);
     if (now + expectedMs <= due) return;
     if (this.#queue.delays(request)) {
@@ -139,9 +154,84 @@ export class DeadlineBatching implements BatchPlanner {
     return { view: new ListView(batch), rules };
   }
 
+  /** The next batch: when its first request that has hope is due. */
+  next(now: number): NextBatch {
+    const queue = this.#queue;
+    const { head } = queue.patient;
+    const times = this.#times.next;
+    let due = head === undefined ? Number.POSITIVE_INFINITY : head.queueStart + PATIENCE_MS;
+    let rows = head?.rows ?? 1;
+    for (let i = 0; i < queue.datedCount; i++) {
+      const one = queue.dated(i);
+      if (times !== undefined && now + times.expectedMs(one.rows) > one.due) continue;
+      if (one.due < due) ({ due, rows } = one);
+      break;
+    }
+    if (due === Number.POSITIVE_INFINITY) due = now + PATIENCE_MS;
+    if (times === undefined) return { due, ms: 0, fullMs: 0, yield: 1 };
+    const all = Math.min(times.best, queue.rows);
+    return {
+      due,
+      ms: times.expectedMs(rows),
+      fullMs: times.expectedMs(all),
+      yield: times.rowsPerMs(all) / times.rowsPerMs(times.best),
+    };
+  }
+
+  load(now: number): number {
+    const times = this.#times.next;
+    if (times === undefined) return 0;
+    if (this.#loadAt !== now) {
+      this.#loadAt = now;
+      this.#load = this.#demand(now) / times.rowsPerMs(times.best);
+    }
+    return this.#load;
+  }
+
+  workBefore(at: number): number {
+    const times = this.#times.next;
+    return times === undefined ? 0 : this.#queue.countDueBefore(at) / times.topRowsPerMs;
+  }
+
+  /** Milliseconds until each place where a batch may start is free, ascending: an instance, with its resources. */
+  #idleInMs(now: number): readonly number[] {
+    const idleInMs = this.#times.idleInMs(now);
+    const demand = this.#instances.serving[0]?.lease?.demand;
+    const freeInMs = demand === undefined ? undefined : this.#instances.plan?.freeInMs(demand, now);
+    if (freeInMs === undefined || freeInMs.length === 0) return idleInMs;
+    return idleInMs.slice(0, freeInMs.length).map((ms, i) => Math.max(ms, freeInMs[i]!));
+  }
+
+  /** Number of batches of all models that run at the same time. */
+  get #places(): number {
+    const { serving, plan } = this.#instances;
+    const demand = serving[0]?.lease?.demand;
+    const places = demand === undefined ? undefined : plan?.places(demand);
+    return places ?? Math.max(1, serving.length);
+  }
+
+  /** Milliseconds of the work of other models that are due before. */
+  #othersBefore(due: number): number {
+    let sum = 0;
+    for (const other of this.#others()) sum += other.workBefore(due);
+    return sum;
+  }
+
+  #others(): ReadonlySet<PlannedBatcher> {
+    return this.#instances.plan?.others(this) ?? NO_OTHERS;
+  }
+
+  /** Load of this model, and of all models, as shares of what runs at the same time. */
+  #loads(own: number, now: number): { readonly places: number; readonly total: number } {
+    let total = own;
+    for (const other of this.#others()) total += other.load(now);
+    const places = this.#places;
+    return { places: total > 0 ? (places * own) / total : places, total: total / places };
+  }
+
   /** Nothing has run for a while, so what was learnt may be wrong by now. */
   #isStale(now: number): boolean {
-    return now - this.#times.lastEnd > STALE_MS && this.#times.idleInMs(now)[0] === 0;
+    return now - this.#times.lastEnd > STALE_MS && this.#idleInMs(now)[0] === 0;
   }
 
   #lost(): void {
@@ -176,10 +266,10 @@ export class DeadlineBatching implements BatchPlanner {
   /** The requests with deadlines that run next, and the most rows of their batch. */
   #chooseDated(now: number, times: InstanceTimes, limit: number): ChosenRequests {
     const queue = this.#queue;
-    const idleInMs = this.#times.idleInMs(now);
-    const demand = this.#demand(now);
-    const scarcity = this.#scarcity(demand / (times.rowsPerMs(times.best) * idleInMs.length));
-    const most = Math.min(limit, this.#mostRows(now, times, demand, idleInMs));
+    const idleInMs = this.#idleInMs(now);
+    const load = this.load(now);
+    const scarcity = this.#scarcity(this.#loads(load, now).total);
+    const most = Math.min(limit, this.#mostRows(now, times, load * times.rowsPerMs(times.best), idleInMs));
     const count = queue.datedCount;
     if (count === 0) return { dated: [], maxRows: most };
     let chosen = windowFrom(queue, 0, now, times, most);
@@ -206,7 +296,7 @@ export class DeadlineBatching implements BatchPlanner {
    */
   #chooseFair(now: number, times: InstanceTimes, limit: number): ChosenRequests {
     const queue = this.#queue;
-    const idleInMs = this.#times.idleInMs(now);
+    const idleInMs = this.#idleInMs(now);
     const top = times.rowsPerMs(times.best) * idleInMs.length;
     let demand = 0;
     for (const { rowsPerMs } of this.#arrivals.rates(now)) demand += rowsPerMs;
@@ -255,7 +345,7 @@ export class DeadlineBatching implements BatchPlanner {
   /** Ends requests that a batch leaves out, if they have no hope after it. */
   #endLeftOut(requests: readonly InferenceRequest[], rows: number, now: number, times: InstanceTimes): void {
     if (requests.length === 0) return;
-    const nextIdleMs = this.#times.idleInMs(now)[1] ?? Number.POSITIVE_INFINITY;
+    const nextIdleMs = this.#idleInMs(now)[1] ?? Number.POSITIVE_INFINITY;
     const endsAt = now + Math.min(times.expectedMs(rows), nextIdleMs);
     for (const request of requests) {
       if (request.due < endsAt + times.expectedMs(request.rows)) this.#end(request, now, times);
@@ -301,8 +391,9 @@ export class DeadlineBatching implements BatchPlanner {
     share = 1,
   ): number {
     const nextIdleMs = idleInMs[1] ?? Number.POSITIVE_INFINITY;
-    const count = Math.max(1, idleInMs.length);
     const { best } = times;
+    const { places } = this.#loads(demand / times.rowsPerMs(best), now);
+    const count = Math.min(Math.max(1, idleInMs.length), places);
     const enough = smallest(best, (rows) => count * times.rowsPerMs(rows) >= DEMAND_MARGIN * demand);
     let most = this.#maxRows;
     if (nextIdleMs <= 0) return most;
@@ -317,7 +408,20 @@ export class DeadlineBatching implements BatchPlanner {
       };
       most = Math.max(1, smallest(most + 1, blocks) - 1);
     }
+    const freeMs = this.#instances.plan === undefined ? Number.POSITIVE_INFINITY : this.#freeMs(now);
+    for (const other of this.#others()) {
+      if (!other.waits) continue;
+      const { due, ms } = other.next(now);
+      const blocks = (rows: number) => now + Math.min(times.plannedMs(rows), freeMs) + ms > due;
+      if (now + ms <= due) most = Math.max(1, smallest(most + 1, blocks) - 1);
+    }
     return Math.max(most, enough);
+  }
+
+  /** Milliseconds until resources of the plan are free beside those of the batch that starts now. */
+  #freeMs(now: number): number {
+    const demand = this.#instances.serving[0]?.lease?.demand;
+    return (demand && this.#instances.plan?.freeInMs(demand, now)[1]) ?? Number.POSITIVE_INFINITY;
   }
 
   /** Adds requests without deadlines: as many as there is room for, and a share of the batch for those that waited long. */
@@ -371,6 +475,8 @@ export class DeadlineBatching implements BatchPlanner {
     return { waitMs: Math.min(oldest + maxQueueDelayMs - now, slackMs), oldest };
   }
 }
+
+const NO_OTHERS: ReadonlySet<PlannedBatcher> = new Set();
 
 /** A run of requests in the order of their deadlines that would be a batch. */
 interface ChosenRequests {

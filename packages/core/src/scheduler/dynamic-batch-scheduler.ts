@@ -3,6 +3,7 @@ import { EqualInputsRule, NO_PAYLOAD, Payload } from "../batch/payload.js";
 import { defaultDynamicBatching } from "../config/defaults.js";
 import { deadlineSetting, type ShareOptions, targetLatencyMs } from "../config/model-options.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
+import type { PlannedBatcher } from "../instance/machine-plan.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { InferenceRequest, ResponseGate } from "../request/inference-request.js";
 import { Alarm, type Clock, type DeadlineQueue } from "../system/clock.js";
@@ -52,6 +53,8 @@ export class DynamicBatchScheduler implements Scheduler {
   #payloadClosed = true;
   readonly #alarm: Alarm;
   #wakeAtRows = 0;
+  /** Set where batches form when their turn in the plan of all models has come. */
+  planned: PlannedBatcher | undefined;
   #looking = false;
   #lookDeferred = false;
   /** True if there are requests that the batcher has not looked at because no slot was free. */
@@ -97,9 +100,12 @@ export class DynamicBatchScheduler implements Scheduler {
       }
     } else {
       const fair = shares && new FairShares(shares, this.#rules.maxBatchSize);
-      const queue = new UrgencyQueue(batching, deadlines, setting?.defaultMs ?? 0, now, look, fair);
+      const queue = new UrgencyQueue(batching, deadlines, setting, now, look, fair);
       this.#queue = queue;
-      this.#planner = new DeadlineBatching(queue, Math.max(1, config.maxBatchSize), instances);
+      const form = () => this.#formAtTurn();
+      const planner = new DeadlineBatching(queue, Math.max(1, config.maxBatchSize), instances, form);
+      this.#planner = planner;
+      if (instances.plan !== undefined) this.planned = planner;
     }
     this.mergeAfterMs = this.#rules.maxQueueDelayMs;
     this.maxBatchSize = config.maxBatchSize;
@@ -214,34 +220,60 @@ export class DynamicBatchScheduler implements Scheduler {
   /** Forms batches until the queue is empty, the next batch has to wait, or enough payloads are formed ahead. */
   #look(): void {
     if (this.#looking) return;
+    if (this.planned !== undefined) {
+      this.planned.waits = this.#queue.size > 0 && this.#hold === undefined;
+      this.#instances.dispatch();
+      return;
+    }
     this.#looking = true;
     this.#needsSlot = false;
     try {
-      while (this.#queue.size > 0 && this.#hold === undefined && this.hasSlot) {
-        if (this.#payloadIsOver) this.#openPayload();
-        const now = this.#clock.now();
-        let view: QueuedRequestView = this.#queue;
-        let rules = this.#rules;
-        if (this.#planner !== undefined) {
-          const plan = this.#planner.plan(rules, now);
-          if (plan === undefined) break;
-          ({ view, rules } = plan);
-        }
-        const decision = formBatch(view, this.#payload, now, rules);
-        this.#apply(decision, view, rules);
-        if (decision.waitMs !== undefined) {
-          this.#alarm.set(decision.waitMs);
-          return;
-        }
+      let outcome: FormOutcome = "formed";
+      while (outcome === "formed" && this.#queue.size > 0 && this.#hold === undefined && this.hasSlot) {
+        outcome = this.#formNext();
       }
+      if (outcome === "waits") return;
       this.#alarm.callOff();
       this.#needsSlot = this.#queue.size > 0 && this.#hold === undefined;
     } finally {
-      this.#looking = false;
-      // An idle model must not keep its last batch in memory.
-      if (this.#payload.state === "taken") this.#payload = NO_PAYLOAD;
-      this.#onChange?.();
+      this.#looked();
     }
+  }
+
+  /** Forms one batch, whose turn in the plan of all models has come. */
+  #formAtTurn(): void {
+    this.#looking = true;
+    this.planned!.waits = false;
+    try {
+      const mayForm = this.#queue.size > 0 && this.#hold === undefined && this.hasSlot;
+      if (!mayForm || this.#formNext() !== "waits") this.#alarm.callOff();
+    } finally {
+      this.#looked();
+    }
+  }
+
+  #looked(): void {
+    this.#looking = false;
+    // An idle model must not keep its last batch in memory.
+    if (this.#payload.state === "taken") this.#payload = NO_PAYLOAD;
+    this.#onChange?.();
+  }
+
+  #formNext(): FormOutcome {
+    if (this.#payloadIsOver) this.#openPayload();
+    const now = this.#clock.now();
+    let view: QueuedRequestView = this.#queue;
+    let rules = this.#rules;
+    if (this.#planner !== undefined) {
+      const plan = this.#planner.plan(rules, now);
+      if (plan === undefined) return "nothing";
+      ({ view, rules } = plan);
+    }
+    const decision = formBatch(view, this.#payload, now, rules);
+    this.#apply(decision, view, rules);
+    if (decision.waitMs === undefined) return "formed";
+    this.#alarm.set(decision.waitMs);
+    return "waits";
   }
 
   #openPayload(): void {
@@ -278,6 +310,9 @@ export class DynamicBatchScheduler implements Scheduler {
     else if (payload.complete) this.#instances.dispatch();
   }
 }
+
+/** Whether requests joined a payload, wait for others to join them, or are none. */
+type FormOutcome = "formed" | "waits" | "nothing";
 
 /** Settings of a batcher besides its configuration, when it is one of several or knows of lengths. */
 interface BatcherShare {

@@ -34,7 +34,7 @@ export class FairShares {
     this.#nameOf =
       typeof by === "function"
         ? ({ id, caller, priority, parameters }) => String(by({ id, caller, priority, parameters }))
-        : ({ caller, parameters }) => (caller === "" ? String(parameters[by] ?? "") : caller);
+        : (request) => callerOf(request, by);
   }
 
   /** Number of callers that are remembered. */
@@ -82,6 +82,11 @@ export class FairShares {
     }
     this.#sweepAt = 2 * this.#callers.size + IDLE_CALLERS;
   }
+}
+
+/** Name of the caller of a request: as its header says, else its parameter; empty if it is unknown. */
+export function callerOf({ caller, parameters }: InferenceRequest, parameter: string): string {
+  return caller === "" ? String(parameters[parameter] ?? "") : caller;
 }
 
 /** Cost of a request: its own, where the model says what requests cost, else its rows. */

@@ -1,8 +1,9 @@
 import { type ModelDynamicBatching, queueFullError, timeoutError } from "@tritonjs/protocol";
+import type { DefaultLimits } from "../config/model-options.js";
 import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
 import type { DeadlineQueue } from "../system/clock.js";
 import { LinkedList } from "../system/collections.js";
-import type { FairShares } from "./fair-shares.js";
+import { callerOf, type FairShares } from "./fair-shares.js";
 import {
   type BatcherQueue,
   freePlacesOf,
@@ -33,7 +34,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   readonly #now: () => number;
   #expired = 0;
   readonly #bounded: boolean;
-  readonly #defaultLimitMs: number;
+  readonly #limits: DefaultLimits | undefined;
   readonly #shares: FairShares | undefined;
   #ticket = 0;
   /** Sorted by `order`, then by arrival, from `#first` on. */
@@ -44,14 +45,14 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   readonly #sizes = new Map<number, number>();
 
   /**
-   * @param defaultLimitMs limit of requests that bring none and whose level has none; 0 for none
+   * @param limits limits of requests that bring none
    * @param onExpired called after a timeout has changed the queue
    * @param shares set where callers share the model
    */
   constructor(
     batching: ModelDynamicBatching,
     deadlines: DeadlineQueue,
-    defaultLimitMs: number,
+    limits: DefaultLimits | undefined,
     now: () => number,
     onExpired: () => void,
     shares?: FairShares,
@@ -62,7 +63,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     this.#deadlines = deadlines;
     this.#onExpired = onExpired;
     this.#bounded = isBounded(batching);
-    this.#defaultLimitMs = defaultLimitMs;
+    this.#limits = limits;
   }
 
   /** True if the order is that of shares, not of deadlines. */
@@ -150,27 +151,40 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     return due === Number.POSITIVE_INFINITY && this.#shares === undefined;
   }
 
-  /** When the answer to a request is due: by its own deadline or timeout, else by its level, else by the model. */
+  /**
+   * When the answer to a request is due: by its own deadline or timeout, else by the default of its caller, its level or
+   * the model.
+   */
   #dueOf(request: InferenceRequest): number {
     const { deadline, clientLimitMs, reserveMs, queueTimeoutMicroseconds: timeout, queueStart } = request;
     let own = deadline ?? Number.POSITIVE_INFINITY;
     if (timeout > 0) own = Math.min(own, queueStart + timeout / 1000);
     if (clientLimitMs > 0) own = Math.min(own, queueStart + clientLimitMs);
     if (own < Number.POSITIVE_INFINITY) return own - reserveMs;
-    const { defaultTimeoutMicroseconds } = policyOf(
-      this.#batching,
-      levelOf(this.#batching, request.priority),
-    );
-    if (defaultTimeoutMicroseconds > 0) return queueStart + defaultTimeoutMicroseconds / 1000;
-    return this.#defaultLimitMs > 0 ? queueStart + this.#defaultLimitMs : Number.POSITIVE_INFINITY;
+    const limitMs = this.#defaultLimitMs(request);
+    return limitMs > 0 ? queueStart + limitMs : Number.POSITIVE_INFINITY;
+  }
+
+  /** Limit of a request that brings none, in milliseconds; 0 for none. */
+  #defaultLimitMs(request: InferenceRequest): number {
+    const level = levelOf(this.#batching, request.priority);
+    const policyMs = policyOf(this.#batching, level).defaultTimeoutMicroseconds / 1000;
+    if (this.#limits === undefined) return policyMs;
+    const { callerMs, levelMs, defaultMs } = this.#limits;
+    if (callerMs.size > 0) {
+      const ofCaller = callerMs.get(request.share?.name ?? callerOf(request, "caller"));
+      if (ofCaller !== undefined) return ofCaller;
+    }
+    // A model without levels of its own takes the priority of the request as its level.
+    return levelMs.get(level === 0 ? request.priority : level) ?? (policyMs > 0 ? policyMs : defaultMs);
   }
 
   /** Sets when a request is due, and its place in the order. */
   place(request: InferenceRequest): void {
     request.ticket = this.#ticket++;
+    this.#shares?.place(request);
     request.due = this.#dueOf(request);
     if (this.#shares === undefined) request.order = request.due;
-    else this.#shares.place(request);
   }
 
   /** Adds a request that has its place. */

@@ -11,12 +11,13 @@ import type { Log } from "../observe/log.js";
 import type { MetricsText } from "../observe/metrics-page.js";
 import type { Tracing } from "../observe/tracing.js";
 import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
-import type { InferInit, RequestHandle, ResponseHandler } from "../request/inference-request.js";
+import type { InferenceRequest, RequestHandle } from "../request/inference-request.js";
 import type { RequestMemory } from "../request/request-memory.js";
 import type { RolloutReport } from "../rollout/rollout.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { AllowedHosts, Authentication, Restrictions } from "./access-control.js";
 import type { LoadReport, ModelReadiness } from "./model-reports.js";
+import type { RefusalLine, WaitedQueue } from "./refusal-line.js";
 import type { ServerInspector } from "./server-inspector.js";
 import type { ServiceChange } from "./service-watch.js";
 
@@ -43,64 +44,26 @@ export interface MountedFrontend {
   end(): void;
 }
 
-/** The client of an exchange, as its transport knows it. */
-export interface Client {
-  /** True when the client has left. */
-  readonly gone: boolean;
-  /** The error with which the request of a client that has left ends; CANCELLED unless given. */
-  readonly reason?: TritonError | undefined;
-  /** Calls `listener` when the client leaves or its time is over. The returned function removes the listener. */
-  onGone(listener: () => void): () => void;
-  /** First value of a header by its name in lower case. @default no headers */
-  header?(name: string): string | undefined;
-}
-
-export interface RoomWait {
-  /**
-   * Resolves when the queue has room. Rejects with UNAVAILABLE when it is the refusal's turn, and with CANCELLED after
-   * `leave`.
-   */
-  readonly turn: Promise<void>;
-  /** Ends the wait because the client has gone. Has no effect after the turn. */
-  leave(): void;
-}
-
 /**
- * The model version that one look-up has found. A request is decoded with its configuration and passed to the same
+ * The model version that a look-up has found. A request is decoded with its configuration and passed to the same
  * version, so that a reload in between cannot mix two versions. Frontends use it through an `Exchange`.
  *
- * A pin does not keep its version in service: as in Triton, a request is made after all of it has arrived.
+ * A look-up does not keep the version in service: as in Triton, a request is made after all of it has arrived.
  */
-export interface PinnedModel extends ReadyModel {
+export interface FoundModel extends ReadyModel {
+  /** False after a reload or an unload: another look-up finds the version that serves now. */
+  readonly inService: boolean;
+  /** Its queue, where requests wait for room. Undefined for a model whose queue is in another thread. */
+  readonly requests?: WaitedQueue | undefined;
   /**
-   * Returns this pin while its version is in service. After a reload or an unload it returns the pin of another
-   * look-up.
-   *
-   * @throws TritonError NOT_FOUND or UNAVAILABLE if no version is in service.
+   * Checks a request and queues it. When it throws, the request is refused and its sender gets nothing. Otherwise the
+   * sender gets exactly one final outcome.
    */
-  inService(): PinnedModel;
-  /**
-   * Checks whether the queue accepts requests, before a frontend decodes one. Returns undefined if it does. Otherwise
-   * the request waits for room, and is refused at its turn.
-   *
-   * @param id id that the client gave the request; empty while it is unknown
-   */
-  awaitRoom(id: string): RoomWait | undefined;
-  /**
-   * Chooses the version that answers a request without a version, while a new version is rolled out. Returns the pin of
-   * that version and the request to send; undefined if nothing has to be chosen.
-   *
-   * @param client whose header may have the key by which the version is chosen
-   */
-  route?(
-    request: InferInit,
-    client: Pick<Client, "header"> | undefined,
-  ): readonly [PinnedModel, InferInit] | undefined;
-  /**
-   * Makes a request, checks it and queues it. When it throws, the request is refused and the handler is never called.
-   * Otherwise the handler is called exactly once with `final`.
-   */
-  infer(init: InferInit, onResponse: ResponseHandler): RequestHandle;
+  /** Header with the key by which the version of a request without a version is chosen; undefined for none. */
+  readonly keyHeader?: string | undefined;
+  /** The version that answers a request without a version. @default this one */
+  chosen?(request: InferenceRequest): FoundModel;
+  infer(request: InferenceRequest): RequestHandle;
 }
 
 /**
@@ -138,7 +101,9 @@ export interface InferenceService {
   /** Like `checkModelReady`, with the reason why the model is not ready, such as the error of its load. */
   modelReadiness(name: string, version: string): Promise<ModelReadiness>;
   /** Looks a model up for inference, once for each request. Throws NOT_FOUND or UNAVAILABLE. */
-  model(name: string, version: string): PinnedModel;
+  model(name: string, version: string): FoundModel;
+  /** @throws TritonError UNAVAILABLE while the server refuses requests */
+  assertOpen(): void;
   modelMetadata(name: string, version: string): ModelMetadata;
   modelConfig(name: string, version: string): ModelConfig;
   /** Statistics of one model, or of all models for an empty name. */
@@ -178,10 +143,10 @@ export interface InferenceService {
    */
   onChange(listener: () => void): () => void;
   /**
-   * The turn of a refusal that {@link PinnedModel.infer} has thrown, or undefined if the client may be answered at
-   * once. The delay leaves turns of the event loop to running requests while clients retry in a tight loop.
+   * The line of requests that found a full queue, and of refusals. Undefined where each is answered at once, or waits in
+   * another thread.
    */
-  refusalTurn?(): Promise<void> | undefined;
+  readonly refusals?: Pick<RefusalLine, "placeFor" | "turn">;
   /** True if models of several repositories may have one name. */
   readonly namespacing?: boolean;
   /**

@@ -42,7 +42,7 @@ import type { InputValues, OutputArrays } from "../in-process/in-process-tensors
 import { inferByName } from "../in-process/infer-in-process.js";
 import { callModels } from "../in-process/stream-in-process.js";
 import type { ModelControl } from "../instance/backend.js";
-import { createRateLimiter } from "../instance/rate-limiter.js";
+import { createRateLimiter, MachinePlan } from "../instance/machine-plan.js";
 import { CallGraph, type ModelPlan, type ModelServer } from "../model/model-server.js";
 import { ModelVersion } from "../model/model-version.js";
 import { ModelRegistry } from "../model/registry.js";
@@ -590,6 +590,12 @@ class ModelsOfServer {
       trace === undefined && tracer === undefined
         ? undefined
         : new Tracing(trace ?? {}, this.clock, log.of("tracer"), tracer);
+    const rateLimiter = createRateLimiter(
+      options.rateLimit,
+      options.rateLimitResources,
+      log.of("rate_limiter"),
+      this.clock,
+    );
     this.#shared = {
       clock: this.clock,
       tracing: this.tracing,
@@ -599,14 +605,14 @@ class ModelsOfServer {
           "byteSize" in cache ? new MemoryCache(cache.byteSize, this.clock) : cache,
           this.clock,
         ),
-      rateLimiter: createRateLimiter(options.rateLimit, options.rateLimitResources, log.of("rate_limiter")),
+      rateLimiter,
       hostPolicies,
       holdUntil: options.delayScheduler ?? (Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0),
       backlogHoldUntil:
         options.backlogDelayScheduler ?? (Number(process.env.TRITONSERVER_BACKLOG_DELAY_SCHEDULER) || 0),
       findMember: (name, version, namespace) => registry.findMember(name, version, namespace),
       callModels: callModels(registry),
-      calls: new CallGraph(),
+      calls: new CallGraph(rateLimiter instanceof MachinePlan ? rateLimiter : undefined),
       log,
       metrics,
       metricsConfig: { ...DEFAULT_METRICS_CONFIG, ...options.metricsConfig },
