@@ -4,7 +4,6 @@ import type {
   ModelMetadata,
   ModelStatisticsReport,
   ServerMetadata,
-  TritonError,
 } from "@tritonjs/protocol";
 import type { QueueSnapshot } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
