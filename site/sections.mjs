@@ -48,6 +48,7 @@ export const SECTIONS = [
       "operations",
       "security",
       "reliability",
+      "rollout",
       "metrics",
       "observability",
       "tracing",

@@ -6,6 +6,7 @@ describe("the serving example", () => {
     "decorators",
     "tree-ensemble",
     "response-cache",
+    "rollout",
     "rate-limiter",
     "priorities",
     "ragged-batches",

@@ -13,15 +13,17 @@ export interface SizeBudget {
 export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   // Most of it is the generated code of the protocol's messages. It has the runtime of protobufjs in it.
   protocol: { packedKilobytes: 170, unpackedKilobytes: 1_400, dependencies: 2 },
-  core: { packedKilobytes: 450, unpackedKilobytes: 1_650, dependencies: 6 },
+  // Rollouts and captures are 70 kB of it, on subpaths that are loaded when used.
+  core: { packedKilobytes: 465, unpackedKilobytes: 1_690, dependencies: 6 },
   // With the C interface of ONNX Runtime, all its providers, the doctor for GPUs, and the WebAssembly of trees and filter banks.
   backends: { packedKilobytes: 230, unpackedKilobytes: 800, dependencies: 1 },
   // A third of it is the dashboard and its page, with the 80 kB of its libraries that browsers load.
-  http: { packedKilobytes: 137, unpackedKilobytes: 435, dependencies: 1 },
+  http: { packedKilobytes: 139, unpackedKilobytes: 440, dependencies: 1 },
   grpc: { packedKilobytes: 46, unpackedKilobytes: 170, dependencies: 2 },
   client: { packedKilobytes: 52, unpackedKilobytes: 205, dependencies: 3 },
   // A quarter of it reads what models write and want: forms of tool calls, chat templates, tokenizers of SentencePiece.
-  llm: { packedKilobytes: 147, unpackedKilobytes: 540, dependencies: 3 },
+  // Grammars of structured texts are 25 kB.
+  llm: { packedKilobytes: 175, unpackedKilobytes: 640, dependencies: 4 },
   // Most of it measures and tunes. Seven of the dependencies are our packages, which the command loads when it uses them.
   cli: { packedKilobytes: 242, unpackedKilobytes: 870, dependencies: 9 },
 };

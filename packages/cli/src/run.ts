@@ -6,6 +6,7 @@ import { Argument, Command, Option as HelpOption } from "commander";
 import type { CommandContext, Extensions, Terminal } from "./command-context.js";
 import { configCommand, typesCommand } from "./commands/config-command.js";
 import { doctorCommand } from "./commands/doctor-command.js";
+import { rolloutCommand } from "./commands/rollout-command.js";
 import { sampleModel } from "./commands/sample-model.js";
 import { stubCommand } from "./commands/stub-command.js";
 import { type Option, OptionError } from "./options/option.js";
@@ -74,6 +75,7 @@ export function commandLine(context: CommandContext): Command {
     .addCommand(typesCommand(context))
     .addCommand(stubCommand(context))
     .addCommand(doctorCommand(context))
+    .addCommand(rolloutCommand(context))
     .addCommand(initCommand(context));
   for (const [name, { description, usage }] of Object.entries(TOOLS))
     program.addCommand(new Command(name).description(description).usage(usage));

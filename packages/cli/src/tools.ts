@@ -46,3 +46,14 @@ export {
   replayText,
   replayTrace,
 } from "./trace/replay.js";
+export {
+  type AnswersReport,
+  type AnswerTarget,
+  type CaptureRow,
+  type OutputDifferences,
+  openAnswerTarget,
+  type ReplayAnswersOptions,
+  type ReplayedAnswer,
+  readCapture,
+  replayAnswers,
+} from "./trace/replay-answers.js";

@@ -2,6 +2,7 @@ import { saveHeader, send, watch } from "./api.js";
 import { ModelDetail } from "./model-detail.js";
 import { keyOf, ModelList } from "./model-list.js";
 import { html, useEffect, useRef, useState } from "./preact.js";
+import { Rollouts } from "./rollouts.js";
 import { ConfigurationPanel, LogPanel, ServerPanel } from "./server-panels.js";
 
 const MOST_POINTS = 300;
@@ -113,6 +114,7 @@ export function App() {
               onHeader=${onHeader}
             />`
           }
+          <${Rollouts} rollouts=${summary.rollouts} />
           <${ServerPanel} summary=${summary} />
           <${LogPanel} log=${log} />
           ${info !== undefined && html`<${ConfigurationPanel} info=${info} />`}`

@@ -315,6 +315,12 @@ export const errorReasons = {
     text: "the message of the server or the callback",
     action: "Check the name.",
   },
+  UNKNOWN_ROLLOUT: {
+    code: "NOT_FOUND",
+    meaning: "The model has no rollout.",
+    text: "model 'm' has no rollout",
+    action: "Start one, or check the name of the model.",
+  },
   UNKNOWN_MODEL: {
     code: "NOT_FOUND",
     meaning: "The server has no model, or no version of the model, with that name.",
@@ -470,6 +476,13 @@ export const errorReasons = {
     text: "requestMemory.byteSize: expected an integer of at least 1, got 0",
     action: "Correct the option.",
   },
+  INVALID_ROLLOUT: {
+    code: "INVALID_ARG",
+    meaning:
+      "A rollout cannot start or change as asked: an option, a version, or its state does not allow it.",
+    text: "rollout of model 'm': version 3 is not in service: expected one of [1, 2]",
+    action: "Correct the option. Load both versions first; they must have the same inputs and outputs.",
+  },
   INVALID_SETTING: {
     code: "INVALID_ARG",
     meaning: "A request to change trace or log settings has an invalid value.",
@@ -546,6 +559,12 @@ export const errorReasons = {
     meaning: "The name is already in use, or a function that may run only once was called again.",
     text: "model 'm' is already bound by the program: rename one of them",
     action: "Choose another name, or remove the first one.",
+  },
+  ROLLOUT_EXISTS: {
+    code: "ALREADY_EXISTS",
+    meaning: "The model has a rollout that is not over.",
+    text: "model 'm' has a rollout from version 1 to 2: promote it or roll it back first",
+    action: "End the first rollout, or change its share.",
   },
   REGION_EXISTS: {
     code: "ALREADY_EXISTS",

@@ -77,6 +77,26 @@ export const repositoryOptions = {
       "Model to load at the start, for --model-control-mode=explicit. May be given several times; * loads all models.",
       (name) => name,
     ),
+    rollout: list(
+      "<model>:<option>=<value>,...",
+      "Replace a version of a model by another, little by little: resnet:from=1,to=2,share=10. Values may be JSON. May " +
+        "be given several times.",
+      readRollout,
+    ),
+    "capture-directory": text(
+      "Directory of Parquet files in which some requests are captured with their answers. Needs hyparquet-writer.",
+      "",
+    ),
+    "capture-rate": value(
+      "number",
+      "Share of the requests that are captured, from 0 to 1.",
+      0.01,
+      readDouble,
+    ),
+    "rollout-directory": text(
+      "Directory in which the states of rollouts are kept, so that they continue after a restart.",
+      "",
+    ),
     "model-config-name": value(
       "string",
       "Use configs/<name>.pbtxt of a model instead of its config.pbtxt, if it exists.",
@@ -369,4 +389,30 @@ function renamed<T>(option: Option<T>, setting: string): Option<T> {
 
 function same(text: string): string {
   return text;
+}
+
+/** Reads `<model>:<option>=<value>,...`. Commas inside of JSON belong to a value. */
+function readRollout(text: string): {
+  readonly model: string;
+  readonly options: readonly (readonly [name: string, value: string])[];
+} {
+  const at = text.indexOf(":");
+  const parts = splitOutsideJson(text.slice(at + 1)).map((part) => {
+    const equals = part.indexOf("=");
+    return [part.slice(0, equals).trim(), part.slice(equals + 1).trim()] as const;
+  });
+  if (at > 0 && parts.every(([name]) => name !== "")) return { model: text.slice(0, at), options: parts };
+  throw new OptionError(`--rollout: expected <model>:<option>=<value>,..., got '${text}'`);
+}
+
+function splitOutsideJson(text: string): string[] {
+  const parts = [""];
+  let depth = 0;
+  for (const letter of text) {
+    if ("[{".includes(letter)) depth++;
+    if ("]}".includes(letter)) depth--;
+    if (letter === "," && depth === 0) parts.push("");
+    else parts[parts.length - 1] += letter;
+  }
+  return parts;
 }

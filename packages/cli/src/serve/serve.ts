@@ -1,4 +1,4 @@
-import { type Frontend, Triton } from "@tritonjs/core";
+import { type Frontend, Triton, type TritonOptions } from "@tritonjs/core";
 import type { InferenceService } from "@tritonjs/core/frontend";
 import { lineLogger } from "@tritonjs/core/internal";
 import { LONGEST_TIMEOUT_MS, type ServerMetadata, statusText } from "@tritonjs/protocol";
@@ -60,10 +60,11 @@ export async function serve(
     const tracer =
       traces.spans &&
       (await loadSpanTracer(traces.spans, (message) => triton?.service.log.of("tracer").error(message)));
+    const captures = await loadCapture(values, tracer || undefined);
     triton = new Triton({
       ...tritonSettings(values, logger, await classModels(values.model)),
       trace: traces.options,
-      ...(tracer !== undefined && { tracer }),
+      ...(captures !== undefined ? { tracer: captures } : tracer !== undefined && { tracer }),
       ...extensions,
     });
     for (const complaint of metricsComplaints(values["metrics-config"])) {
@@ -103,6 +104,7 @@ async function start(
     progress.stop();
     await logStart(service, values, columns);
   }
+  await startRollouts(triton, values.rollout);
   const { addresses } = await triton.serve({ frontends, frontendThreads: frontendThreads(values) });
   for (const [name, { host, port }] of Object.entries(addresses)) {
     const address = host.includes(":") ? `[${host}]` : host;
@@ -111,6 +113,24 @@ async function start(
   }
   const warning = accessWarning(values);
   if (warning !== undefined) service.log.of("main").warning(warning);
+}
+
+/** Captures requests, if the command line asks for it. Another tracer gets them too. */
+async function loadCapture(
+  values: OptionValues,
+  next: TritonOptions["tracer"],
+): Promise<TritonOptions["tracer"]> {
+  const directory = values["capture-directory"];
+  if (directory === "") return undefined;
+  const { capture } = await import("@tritonjs/core/capture");
+  return capture({ directory, rate: values["capture-rate"], ...(next !== undefined && { next }) });
+}
+
+/** Starts the rollouts of the command line. One that is saved in the directory of rollouts goes on as it was. */
+async function startRollouts(triton: Triton, rollouts: OptionValues["rollout"]): Promise<void> {
+  if (rollouts.length === 0) return;
+  const { rolloutOfTexts } = await import("@tritonjs/core/rollout");
+  for (const { model, options } of rollouts) await triton.rollout(model, rolloutOfTexts(options));
 }
 
 /** Logs the models that are still loading, every ten seconds until stopped. */

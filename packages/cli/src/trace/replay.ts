@@ -94,7 +94,7 @@ export async function replay(
 }
 
 interface Options {
-  readonly config: readonly string[];
+  readonly config?: readonly string[];
   readonly model?: string;
   readonly speed: number;
   readonly json?: string;
@@ -109,28 +109,60 @@ Examples:
 
   The same with twice the load:
     tritonjs replay trace.json --config models/resnet/config.pbtxt --speed 2
+
+  Compare the answers to captured requests with those of another server:
+    tritonjs replay captures/*.parquet --against http://localhost:8000 --compare class
 `;
 
 /**
  * Runs the command `tritonjs replay`: predicts what other configurations would have made of a recorded trace.
  *
  * @param args arguments after the name of the command
- * @returns the exit code: 0 for a prediction, 130 if it was interrupted, 1 for a fault, which was written to
+ * With `--against` it compares answers instead.
+ *
+ * @returns the exit code: 0 for a prediction and for answers that agree, 1 for answers that do not, 130 if it was interrupted, 1 for a fault, which was written to
  * the terminal
  */
 export async function replayTrace(args: readonly string[], terminal: ToolTerminal): Promise<number> {
   const command = replayOptions();
   return runCommand(command, args, { terminal, faultCode: 1 }, () => {
     const { signal } = stopSignal(terminal, "the finished configurations are reported");
+    const options = command.opts<Options & AgainstOptions>();
+    if (options.against !== undefined) {
+      return replayAgainst(command.args, { ...options, against: options.against }, terminal, signal);
+    }
+    if (options.config === undefined) {
+      throw new TritonError(
+        "INVALID_ARG",
+        "expected --config for traces, or --against for captures, got neither",
+      );
+    }
     return predict(command.args, command.opts<Options>(), terminal, signal);
   });
 }
 
 function replayOptions(): Command {
   return new Command("tritonjs replay")
-    .description("Predicts the latencies and batches of a recorded trace with other configurations.")
-    .argument("<traces...>", "trace files of one recording")
-    .requiredOption("--config <file>", "a config.pbtxt to replay with; repeatable", collect)
+    .description(
+      "Predicts the latencies and batches of a recorded trace with other configurations, or compares the answers to " +
+        "captured requests with those of a server or a model repository.",
+    )
+    .argument("<traces...>", "trace files of one recording, or captures")
+    .option(
+      "--against <target>",
+      "URL of a server, or directory of a model repository, that answers captures again",
+    )
+    .option("--model-version <version>", "version that answers captures: a number, or `captured`", "")
+    .option("--compare <how>", "how answers are compared: tolerance, equal or class", comparison)
+    .option("--absolute <number>", "tolerance of the comparison", positive, 1e-5)
+    .option(
+      "--relative <number>",
+      "tolerance of the comparison, relative to the captured number",
+      positive,
+      1e-3,
+    )
+    .option("--slice <name>", "report by rows, version or parameter:<name> too; repeatable", collect)
+    .option("--config <file>", "a config.pbtxt to replay with; repeatable", collect)
     .option("--model <name>", "model of the trace, if it has several")
     .option("--speed <factor>", "divide the gaps between arrivals by this factor", positive, 1)
     .option("--json <file>", "write the figures as JSON")
@@ -139,7 +171,7 @@ function replayOptions(): Command {
 
 async function predict(
   paths: readonly string[],
-  { config: files, model, speed, json }: Options,
+  { config: files = [], model, speed, json }: Options,
   terminal: ToolTerminal,
   signal: AbortSignal,
 ): Promise<number> {
@@ -162,6 +194,65 @@ async function predict(
     if (fault !== undefined) throw new TritonError("INTERNAL", fault);
   }
   return result.interrupted ? EXIT.interrupted : EXIT.ok;
+}
+
+interface AgainstOptions {
+  readonly against?: string;
+  readonly modelVersion: string;
+  readonly compare?: "tolerance" | "equal" | "class";
+  readonly absolute: number;
+  readonly relative: number;
+  readonly slice?: readonly string[];
+}
+
+/** Sends captured requests again, and compares the answers. */
+async function replayAgainst(
+  paths: readonly string[],
+  options: Options & AgainstOptions & { readonly against: string },
+  terminal: ToolTerminal,
+  signal: AbortSignal,
+): Promise<number> {
+  const {
+    against,
+    modelVersion,
+    compare = "tolerance",
+    absolute,
+    relative,
+    slice = [],
+    model,
+    json,
+  } = options;
+  const other = slice.find((name) => !/^(rows|version|parameter:.+)$/.test(name));
+  if (other !== undefined) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `--slice: expected rows, version or parameter:<name>, got '${other}'`,
+    );
+  }
+  const { answersText, openAnswerTarget, readCapture, replayAnswers } = await import("./replay-answers.js");
+  const all = await readCapture(paths);
+  const rows = model === undefined ? all : all.filter((row) => row.model === model);
+  if (rows.length === 0)
+    throw new TritonError("INVALID_ARG", "expected captured requests to replay, got none");
+  const target = await openAnswerTarget(against, [...new Set(rows.map((row) => row.model))], modelVersion);
+  try {
+    const by = compare === "tolerance" ? { absolute, relative } : compare;
+    const report = await replayAnswers(rows, target, against, { by, slices: slice, signal });
+    terminal.write(answersText(report));
+    if (json !== undefined) {
+      const fault = await writeReport(json, `${JSON.stringify(report, undefined, 2)}\n`);
+      if (fault !== undefined) throw new TritonError("INTERNAL", fault);
+    }
+    if (signal.aborted) return EXIT.interrupted;
+    return report.agrees ? EXIT.ok : EXIT.notMet;
+  } finally {
+    await target.close();
+  }
+}
+
+function comparison(text: string): string {
+  if (["tolerance", "equal", "class"].includes(text)) return text;
+  throw new InvalidArgumentError(`expected tolerance, equal or class, got '${text}'`);
 }
 
 async function readConfig(path: string): Promise<ReplayConfig> {

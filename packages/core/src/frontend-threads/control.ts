@@ -262,6 +262,8 @@ export const FORWARDED = [
   "repositoryIndex",
   "loadModel",
   "unloadModel",
+  "changeRollout",
+  "rollout",
   "registerModelRepository",
   "unregisterModelRepository",
   "prepareMetrics",

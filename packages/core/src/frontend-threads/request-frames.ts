@@ -25,6 +25,7 @@ const FLAG = {
   trace: MOVED << 6,
   limit: MOVED << 7,
   caller: MOVED << 8,
+  key: MOVED << 9,
 } as const;
 
 export interface RequestTarget {
@@ -72,6 +73,10 @@ export function writeRequest(
     flags |= FLAG.caller;
     frame.text(request.caller);
   }
+  if (request.routingKey !== "") {
+    flags |= FLAG.key;
+    frame.text(request.routingKey);
+  }
   if (trace !== undefined) {
     flags |= FLAG.trace;
     frame.text(trace);
@@ -103,6 +108,7 @@ export class ReceivedRequest extends InferenceRequest {
     }
     if (flags & FLAG.limit) this.clientLimitMs = Number(frame.text());
     if (flags & FLAG.caller) this.caller = frame.text();
+    if (flags & FLAG.key) this.routingKey = frame.text();
     this.arrival = flags & FLAG.trace ? frame.text() : undefined;
     this.inputs = readTensorMap(frame, model.config.input);
     if (moved.length > 0) this.onInputsUsed = () => moved.forEach(freeMemory);

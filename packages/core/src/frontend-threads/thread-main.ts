@@ -14,7 +14,13 @@ import { RequestMemory } from "../request/request-memory.js";
 import { type AllowedHosts, Authentication, type Restrictions } from "../service/access-control.js";
 import type { FoundModel, InferenceService } from "../service/inference-service.js";
 import type { ModelReadiness } from "../service/model-reports.js";
-import type { ServiceChange, WatchedModel, WatchedServer, WatchedVersion } from "../service/service-watch.js";
+import type {
+  ServiceChange,
+  WatchedModel,
+  WatchedRouter,
+  WatchedServer,
+  WatchedVersion,
+} from "../service/service-watch.js";
 import { CudaObject, loadCudaRuntime } from "../shared-memory/cuda-runtime.js";
 import {
   type CudaRegionRequest,
@@ -62,6 +68,7 @@ class MirroredService implements InferenceService {
   readonly #namespacing: boolean;
   /** The versions of all models, by name, namespace and number. */
   readonly #models = new Map<string, Map<string, Map<number, WatchedVersion>>>();
+  readonly #routers = new Map<string, WatchedRouter>();
   readonly #requests: SentRequests;
   readonly #listeners = new Set<() => void>();
   #server: WatchedServer;
@@ -163,6 +170,8 @@ class MirroredService implements InferenceService {
   readonly repositoryIndex = this.#forward("repositoryIndex");
   readonly loadModel = this.#forward("loadModel");
   readonly unloadModel = this.#forward("unloadModel");
+  readonly changeRollout = this.#forward("changeRollout");
+  readonly rollout = this.#forward("rollout");
   readonly registerModelRepository = this.#forward("registerModelRepository");
   readonly unregisterModelRepository = this.#forwardSync("unregisterModelRepository");
   readonly prepareMetrics = this.#forward("prepareMetrics");
@@ -176,11 +185,18 @@ class MirroredService implements InferenceService {
     return now?.key === key && now.state === "READY";
   }
 
+  /** The header that has the key by which the versions of a model are chosen. */
+  keyHeader(name: string): string | undefined {
+    return this.#routers.get(name)?.keyHeader;
+  }
+
   send(model: MirroredModel, request: InferenceRequest): RequestHandle {
     return this.#requests.send(model, request);
   }
 
-  #set({ name, namespace, versions }: WatchedModel): void {
+  #set({ name, namespace, versions, router }: WatchedModel): void {
+    if (router === undefined) this.#routers.delete(name);
+    else this.#routers.set(name, router);
     const spaces = this.#models.get(name) ?? new Map<string, Map<number, WatchedVersion>>();
     this.#models.set(name, spaces);
     if (versions !== undefined) {
@@ -197,7 +213,9 @@ class MirroredService implements InferenceService {
     this.assertOpen();
     const version = parseVersion(requested);
     const versions = pickNamespace(name, this.#models.get(name), this.#namespacing);
-    return pickVersion(name, versions, version) as ReadyVersion;
+    const router = version === undefined ? this.#routers.get(name) : undefined;
+    const routed = router && versions.get(router.version);
+    return (routed?.state === "READY" ? routed : pickVersion(name, versions, version)) as ReadyVersion;
   }
 
   #ready(spaces: Iterable<ReadonlyMap<number, WatchedVersion>> = []): WatchedVersion[] {
@@ -288,6 +306,11 @@ class MirroredModel implements FoundModel {
 
   get inService(): boolean {
     return this.service.serves(this.found);
+  }
+
+  /** Only the thread has the headers. The engine chooses the version by the key. */
+  get keyHeader(): string | undefined {
+    return this.service.keyHeader(this.name);
   }
 
   infer(request: InferenceRequest): RequestHandle {

@@ -177,10 +177,23 @@ export async function inferByName(
     await registry.loading(modelName);
   }
   const model = registry.find(modelName, modelVersion === undefined ? "" : String(modelVersion));
-  return inferInProcess(model, values, options, "given");
+  return inferInProcess(model, values, withChoice(model, options, modelVersion), "given");
+}
+
+/** Options of a call for which a version was looked up. Without a version, a router may choose another. */
+export function withChoice<O extends NestedOptions>(
+  model: ModelVersion,
+  options: O,
+  modelVersion: number | undefined,
+): O {
+  return modelVersion === undefined && model.router !== undefined
+    ? { ...options, anyVersion: true }
+    : options;
 }
 
 export interface NestedOptions extends InferOptions {
+  /** True for a call that names no version, while a version is rolled out. */
+  readonly anyVersion?: boolean;
   /** Time limit of the causing request, in milliseconds on the clock. */
   readonly deadline?: number | undefined;
   /** Models that already execute the causing request, outermost first. */
@@ -200,6 +213,7 @@ const NESTED_OPTION_TYPES = optionTypes<NestedOptions & Pick<TensorCallOptions, 
   callers: "any",
   parentTrace: "any",
   requestedOutputs: "any",
+  anyVersion: "any",
   deviceOutputs: "any",
   stopSignal: "any",
   decoupled: "any",
@@ -248,7 +262,8 @@ export function sendInProcess(
   if (callers === undefined) sender.sampled = model.tracing?.sample(model.name);
   request.trace = sender.sampled ?? options.parentTrace?.child(model.name);
   try {
-    return sendFor(signal && new Caller(signal), model, request, sender);
+    const answering = options.anyVersion === true ? model.chosen(request) : model;
+    return sendFor(signal && new Caller(signal), answering, request, sender);
   } catch (error) {
     sender.sampled?.release();
     throw error;

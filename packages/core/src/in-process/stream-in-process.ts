@@ -28,6 +28,7 @@ import {
   type NestedOptions,
   release,
   sendInProcess,
+  withChoice,
 } from "./infer-in-process.js";
 
 /**
@@ -160,20 +161,25 @@ class AnswerReader implements InProcessSender {
 export function callModels(registry: ModelRegistry): CallModels {
   const find = (name: string, { modelVersion }: ContextCallOptions) =>
     registry.find(name, modelVersion === undefined ? "" : String(modelVersion));
+  const optionsOf = (model: ModelVersion, origin: CallOrigin, options: ContextCallOptions) =>
+    withChoice(model, nested(origin, options), options.modelVersion);
   return (origin) => ({
     async infer<R>(name: string, inputs: CallInputs, options: ContextCallOptions = {}) {
-      const outputs = inferInProcess(find(name, options), inputs, nested(origin, options), "given");
+      const model = find(name, options);
+      const outputs = inferInProcess(model, inputs, optionsOf(model, origin, options), "given");
       return outputs as Promise<unknown> as Promise<R>;
     },
     async *stream<R>(name: string, inputs: CallInputs, options: ContextCallOptions = {}) {
+      const model = find(name, options);
       yield* streamInProcess(
-        find(name, options),
+        model,
         inputs,
-        nested(origin, options),
+        optionsOf(model, origin, options),
       ) as AsyncGenerator<unknown> as AsyncGenerator<R, void, void>;
     },
     async *callWithTensors(name, inputs, options) {
-      yield* streamTensors(find(name, options), inputs, { ...options, ...nested(origin, options) });
+      const model = find(name, options);
+      yield* streamTensors(model, inputs, { ...options, ...optionsOf(model, origin, options) });
     },
   });
 }

@@ -234,6 +234,7 @@ export class ModelRequests implements RequestObserver {
   #reportRefusal(request: InferenceRequest, error: unknown): void {
     const { name, version, clock } = this.#model;
     request.trace?.end(clock.now(), TritonError.from(error));
+    request.refuse(error);
     if (requestRefused.hasSubscribers) {
       requestRefused.publish({ model: name, version: String(version), id: request.id, error });
     }

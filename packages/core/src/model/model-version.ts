@@ -29,6 +29,16 @@ import { ModelRequests } from "./model-requests.js";
 import type { ModelPlan, ModelServer } from "./model-server.js";
 import type { ModelState, PayloadSnapshot, QueueSnapshot, RegisteredVersion } from "./version-status.js";
 
+/** Decides which version of a model answers the requests that name none, while a new version is rolled out. */
+export interface VersionRouter {
+  /** Version that look-ups without a version find while it is in service. */
+  readonly version: number;
+  /** Header that holds the key by which requests keep their version; undefined if no header does. */
+  readonly keyHeader: string | undefined;
+  /** Returns the version that answers a request. It is called once for each request, before the request is queued. */
+  route(request: InferenceRequest, found: ModelVersion): ModelVersion;
+}
+
 /**
  * One version of a model: its configuration, scheduler, instances, statistics and state.
  *
@@ -59,6 +69,8 @@ export class ModelVersion implements RegisteredVersion {
   /** Why the version is UNAVAILABLE, or the latest failure since it became READY. */
   reason = "";
   onStateChange: (() => void) | undefined;
+  /** Set while requests to the model that name no version are divided among several. */
+  router: VersionRouter | undefined;
 
   readonly #live: LiveInstances;
   readonly requests: ModelRequests;
@@ -198,6 +210,20 @@ export class ModelVersion implements RegisteredVersion {
   infer(request: InferenceRequest): InferenceRequest {
     this.requests.infer(request);
     return request;
+  }
+
+  get keyHeader(): string | undefined {
+    return this.router?.keyHeader;
+  }
+
+  /** The version that answers a request without a version, for which a look-up has found this one. */
+  chosen(request: InferenceRequest): ModelVersion {
+    return this.router === undefined ? this : this.router.route(request, this);
+  }
+
+  /** True if the model has an open sequence with the id of a request. */
+  hasSequence(request: InferenceRequest): boolean {
+    return this.scheduler.hasSequence?.(request) ?? false;
   }
 
   /**

@@ -1,7 +1,7 @@
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import { getOrAdd } from "../system/collections.js";
 import type { MemberOf } from "./ensemble-members.js";
-import { ModelVersion } from "./model-version.js";
+import { ModelVersion, type VersionRouter } from "./model-version.js";
 import { isReady, parseVersion, pickNamespace, pickVersion, type Versions } from "./pick-version.js";
 import { AbsentVersion, type RegisteredVersion } from "./version-status.js";
 
@@ -16,6 +16,8 @@ export class ModelRegistry {
   readonly #listeners = new Set<() => void>();
   /** The version that each name means without a number, while no state changes. */
   readonly #latest = new Map<string, ModelVersion>();
+  /** Models whose requests without a version are divided among versions. */
+  readonly #routers = new Map<string, VersionRouter>();
   #following = false;
 
   /** @param namespacing true if models of several repositories may have one name */
@@ -29,9 +31,22 @@ export class ModelRegistry {
     if (previous instanceof ModelVersion && previous !== version) this.#release(previous);
     if (version instanceof ModelVersion) {
       if (version.isEnsemble) this.#ensembles.add(version);
+      version.router = this.#routers.get(version.name);
       version.onStateChange = () => this.#changed();
     }
     this.#changed();
+  }
+
+  /** Divides the requests to a model that name no version; undefined ends that. Call it again when the version changes. */
+  setRouter(name: string, router: VersionRouter | undefined): void {
+    if (router === undefined) this.#routers.delete(name);
+    else this.#routers.set(name, router);
+    for (const one of this.versions(name)) if (one instanceof ModelVersion) one.router = router;
+    this.#changed();
+  }
+
+  routerOf(name: string): VersionRouter | undefined {
+    return this.#routers.get(name);
   }
 
   /**
@@ -153,7 +168,8 @@ export class ModelRegistry {
   }
 
   /**
-   * Finds the version that a request means: the version that it names, or the highest that is ready.
+   * Finds the version that a request means: the version that it names, or the highest that is ready. While a version is
+   * rolled out, a request without a version means that of the router.
    *
    * @throws TritonError NOT_FOUND for an unknown model or version; UNAVAILABLE for a version that is not ready;
    * INVALID_ARG for a version that is not a number, and for a name that several repositories have.
@@ -163,7 +179,8 @@ export class ModelRegistry {
     if (known !== undefined) return known;
     const version = parseVersion(requested);
     const versions = pickNamespace(name, this.#models.get(name), this.namespacing);
-    const picked = pickVersion(name, versions, version) as ModelVersion;
+    const picked =
+      this.#routed(name, versions, version) ?? (pickVersion(name, versions, version) as ModelVersion);
     if (version === undefined) this.#latest.set(name, picked);
     return picked;
   }
@@ -178,7 +195,8 @@ export class ModelRegistry {
       const versions = this.#models.get(name)?.get(namespace);
       return versions === undefined
         ? this.find(name, version)
-        : (pickVersion(name, versions, parseVersion(version)) as ModelVersion);
+        : (this.#routed(name, versions, parseVersion(version)) ??
+            (pickVersion(name, versions, parseVersion(version)) as ModelVersion));
     } catch (error) {
       throw errorFor("ENSEMBLE_MEMBER_NOT_READY", TritonError.from(error).message, { cause: error });
     }
@@ -192,6 +210,13 @@ export class ModelRegistry {
       .reverse();
     return versions.find(isReady) ?? versions.find((one) => one.state === "LOADING") ?? versions[0];
   };
+
+  /** The version that a router means, if the request names none and it is in service. */
+  #routed(name: string, versions: Versions, version: bigint | undefined): ModelVersion | undefined {
+    const router = version === undefined ? this.#routers.get(name) : undefined;
+    const found = router && versions.get(router.version);
+    return found !== undefined && isReady(found) ? found : undefined;
+  }
 
   #versionsOf(name: string, namespace: string): Versions {
     const spaces = getOrAdd(this.#models, name, () => new Map<string, Versions>());

@@ -96,6 +96,7 @@ export class MetricsPage {
   #processRegistry: Registry | undefined;
   #registry: Registry | undefined;
   #stopReporting: (() => void) | undefined;
+  readonly #added: (() => void)[] = [];
   readonly #late = new Map<MetricsFormat, LatePage>();
 
   /** The models of the page that is being written. */
@@ -133,8 +134,14 @@ export class MetricsPage {
     this.#furtherRegistry();
   }
 
+  /** Adds metrics of a part that not every server has. */
+  add(families: readonly CollectedFamily[]): void {
+    this.#added.push(reportTo(this.registry, families, this.options.labels));
+  }
+
   /** Removes the metrics from the registry of the program. */
   close(): void {
+    for (const remove of this.#added) remove();
     if (this.options.registry !== undefined) this.#stopReporting?.();
     this.#process.close();
   }

@@ -96,6 +96,10 @@ export interface RequestOrigin {
 /** Makes spans of requests. `openTelemetry()` of `@tritonjs/core/opentelemetry` returns one. */
 export interface RequestTracer {
   /**
+   * True for a request that is not traced. It is asked before anything is made for {@link start}. @default false
+   */
+  skips?(modelName: string): boolean;
+  /**
    * Starts the trace of a request. It is called in the asynchronous context of the code that sent the request.
    *
    * @returns undefined for a request that is not traced

@@ -98,6 +98,16 @@ export class LatencyHistogram {
     return this.#counts.reduce((sum, count) => sum + count, 0);
   }
 
+  /** Numbers of durations by bucket, to be kept. */
+  counts(): number[] {
+    return [...this.#counts];
+  }
+
+  /** Takes numbers that {@link counts} has returned. */
+  restore(counts: readonly number[]): void {
+    if (counts.length === this.#counts.length) this.#counts.set(counts);
+  }
+
   copy(): LatencyHistogram {
     return new LatencyHistogram(this.boundsMs, this.#counts.slice());
   }

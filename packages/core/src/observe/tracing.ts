@@ -94,7 +94,7 @@ export class Tracing {
       const trace = setting.sample();
       return trace && new RecordedTrace(trace);
     }
-    if (setting.levels.length === 0) return undefined;
+    if (setting.levels.length === 0 || this.#tracer.skips?.(modelName)) return undefined;
     const now = () => this.now();
     const wallOffsetMs = this.clock.wallNow() - now();
     return this.#tracer.start({ modelName, selected: setting.selects(), arrival, now, wallOffsetMs });

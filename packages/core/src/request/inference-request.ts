@@ -34,6 +34,7 @@ export type InferInit = { readonly inputs: Tensors } & Partial<
       | "deadline"
       | "clientLimitMs"
       | "caller"
+      | "routingKey"
       | "ready"
       | "callers"
       | "asyncContext"
@@ -136,6 +137,8 @@ export interface RequestObserver {
   /** The model has computed an answer: milliseconds for the inputs, for the model itself, and for the outputs. */
   computed?(request: InferenceRequest, inputMs: number, inferMs: number, outputMs: number): void;
   settled?(request: InferenceRequest, error: TritonError | undefined): void;
+  /** The model has refused the request. Nothing else is reported then. */
+  refused?(request: InferenceRequest, error: unknown): void;
   /**
    * An instance has finished with the request, or the request was cancelled on its way there. `again` is true when the
    * model wants to run the request again.
@@ -197,6 +200,8 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
   reserveMs = 0;
   /** Name of the caller in the header of a client, for models that callers share; empty if it is unknown. */
   caller = "";
+  /** Key by which a model with several versions in use chooses one, from the header of a client; empty for none. */
+  routingKey = "";
   /** False for a null request, which fills an empty slot of a sequence batch and has no caller. */
   ready = true;
   /** Models that this request is part of the work of, outermost first: ensembles, and models that call others. */
@@ -419,6 +424,12 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
       // It must not affect the other requests of the batch.
       process.emitWarning(error instanceof Error ? error : String(error));
     }
+  }
+
+  /** Reports that the model has refused the request. */
+  refuse(error: unknown): void {
+    const observers = this.#observers;
+    if (observers !== undefined) for (const observer of observers) observer.refused?.(this, error);
   }
 
   /** Reports the outputs that the model has produced; the request may want only some of them. */

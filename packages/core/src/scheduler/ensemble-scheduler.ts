@@ -167,9 +167,10 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
       request.requestedOutputs = this.#selection.requestedOutputs.get(step)!;
       if (member.takesSources) request.innerOutputs = this.#innerOutputs(step);
       copySequence(sequence, request);
-      call = new StepCall(step, frame, member, request, sequence, this.#readerIsBehind, this);
+      const answering = step.modelVersion === "" ? member.chosen(request) : member;
+      call = new StepCall(step, frame, answering, request, sequence, this.#readerIsBehind, this);
       this.#calls.add(call);
-      member.infer(request);
+      answering.infer(request);
       return true;
     } catch (thrown) {
       if (call !== undefined) this.#calls.delete(call);

@@ -103,6 +103,8 @@ export interface EnsembleMember {
   readonly takesSources: boolean;
   /** Accepts a request; throws if the request is refused. */
   infer(request: InferenceRequest): void;
+  /** The version that answers a request, if the step names none. */
+  chosen(request: InferenceRequest): EnsembleMember;
 }
 
 /**

@@ -24,6 +24,8 @@ export interface Scheduler extends InstanceUser {
   /** Waiting requests by priority level, for schedulers with levels; only levels that have requests. */
   readonly levels?: readonly LevelStatus[];
   readonly sequences?: SequenceCounts;
+  /** True if the sequence of a request is open, for schedulers of sequences. */
+  hasSequence?(request: InferenceRequest): boolean;
   /**
    * Number of requests of this priority that the queue has room for; without a priority, of the priority with the most
    * room. Schedulers without a limit omit this method.

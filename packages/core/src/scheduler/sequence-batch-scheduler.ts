@@ -122,6 +122,10 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
     return { inSlots, inBacklog: this.#places.backlog.length };
   }
 
+  hasSequence({ correlationId }: InferenceRequest): boolean {
+    return correlationId !== undefined && this.#open.has(correlationId);
+  }
+
   enqueue(request: InferenceRequest): void {
     if (this.#iterative && request.batchSize <= 1 && !hasCorrelationId(request)) {
       request.correlationId = this.#nextId++;

@@ -19,6 +19,8 @@ export interface Client {
   readonly reason?: TritonError | undefined;
   /** Calls `listener` when the client leaves or its time is over. The returned function removes the listener. */
   onGone(listener: () => void): () => void;
+  /** First value of a header by its name in lower case. @default no headers */
+  header?(name: string): string | undefined;
 }
 
 /** The error of a client that left before its request was complete. It is never sent. */
@@ -83,6 +85,8 @@ export interface ExchangeOptions {
   readonly unaryOnly?: string | undefined;
   /** False for a request that is too large to be kept until the turn of its refusal. @default true */
   readonly mayWait?: boolean;
+  /** Reads a header, for a transport whose requests have no client. */
+  readonly header?: Client["header"];
 }
 
 const NO_OPTIONS: ExchangeOptions = {};
@@ -199,12 +203,24 @@ export class Exchange implements ClientSender {
     this.#sink = sink;
     try {
       this.#service.assertOpen();
-      const handle = sendFor(this.#client, this.model, requestOf(request, this.model.name), this);
+      const content = requestOf(request, this.model.name);
+      if (this.#version === "") this.#choose(content);
+      const handle = sendFor(this.#client, this.model, content, this);
       if (!handle.settled) this.#handle = handle;
     } catch (error) {
       return this.#refuse(error);
     }
     return undefined;
+  }
+
+  /** Takes the version that answers a request without a version, while a new version is rolled out. */
+  #choose(request: InferenceRequest): void {
+    const { keyHeader } = this.model;
+    if (keyHeader !== undefined) {
+      const key = this.#options.header?.(keyHeader) ?? this.#client?.header?.(keyHeader);
+      if (key !== undefined) request.routingKey = key;
+    }
+    this.model = this.model.chosen?.(request) ?? this.model;
   }
 
   /**

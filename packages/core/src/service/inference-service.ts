@@ -12,6 +12,7 @@ import type { Tracing } from "../observe/tracing.js";
 import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
 import type { InferenceRequest, RequestHandle } from "../request/inference-request.js";
 import type { RequestMemory } from "../request/request-memory.js";
+import type { RolloutReport } from "../rollout/rollout.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { AllowedHosts, Authentication, Restrictions } from "./access-control.js";
 import type { LoadReport, ModelReadiness } from "./model-reports.js";
@@ -57,6 +58,10 @@ export interface FoundModel extends ReadyModel {
    * Checks a request and queues it. When it throws, the request is refused and its sender gets nothing. Otherwise the
    * sender gets exactly one final outcome.
    */
+  /** Header with the key by which the version of a request without a version is chosen; undefined for none. */
+  readonly keyHeader?: string | undefined;
+  /** The version that answers a request without a version. @default this one */
+  chosen?(request: InferenceRequest): FoundModel;
   infer(request: InferenceRequest): RequestHandle;
 }
 
@@ -106,6 +111,13 @@ export interface InferenceService {
   queue(name: string, version: string): QueueSnapshot;
   /** Load of a model, for proxies that balance by it. Throws as {@link model}. It is not an operation of the protocol. */
   loadReport?(name: string, version: string): Promise<LoadReport>;
+  /**
+   * Starts a rollout of a model, or changes the one that it has: `{ action }`, `{ share }`, or the options of a new one.
+   * It is not an operation of the protocol.
+   */
+  changeRollout?(name: string, request: Readonly<Record<string, unknown>>): Promise<RolloutReport>;
+  /** The rollout of a model. Throws NOT_FOUND for a model without one. It is not an operation of the protocol. */
+  rollout?(name: string): Promise<RolloutReport>;
   /** Lists the models and their states. */
   repositoryIndex(onlyReady: boolean): Promise<ModelIndexEntry[]>;
   /**

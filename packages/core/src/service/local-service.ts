@@ -21,6 +21,7 @@ import type {
   UnloadParameters,
 } from "../repository/repository-options.js";
 import type { RequestMemory } from "../request/request-memory.js";
+import type { RolloutReport, Rollouts } from "../rollout/index.js";
 import { SharedMemory } from "../shared-memory/shared-memory.js";
 import { realClock } from "../system/clock.js";
 import { VERSION } from "../version.js";
@@ -78,6 +79,7 @@ export class LocalService implements InferenceService {
     { restrictions, allowedHosts }: Pick<LocalService, "restrictions" | "allowedHosts">,
     readonly authentication: Authentication | undefined,
     readonly inspector: ServerInspector,
+    private readonly rollouts: () => Promise<Rollouts>,
   ) {
     this.log = log;
     this.tracing = tracing;
@@ -240,6 +242,16 @@ export class LocalService implements InferenceService {
   async unloadModel(name: string, parameters: UnloadParameters): Promise<void> {
     this.assertOpen();
     await this.repository.unloadModel(name, parameters);
+  }
+
+  async changeRollout(name: string, request: Readonly<Record<string, unknown>>): Promise<RolloutReport> {
+    this.assertOpen();
+    return (await this.rollouts()).change(name, request);
+  }
+
+  async rollout(name: string): Promise<RolloutReport> {
+    this.assertOpen();
+    return (await this.rollouts()).get(name).report();
   }
 
   async registerModelRepository(path: string, modelNames?: Readonly<Record<string, string>>): Promise<void> {

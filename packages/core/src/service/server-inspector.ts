@@ -6,6 +6,7 @@ import type { CacheUsage, MeteredModel } from "../observe/model-families.js";
 import type { FailureNote, FailureReason, LatencyHistogram } from "../observe/statistics.js";
 import { LatencyWatch } from "../observe/statistics.js";
 import type { ModelControlMode } from "../repository/repository-options.js";
+import type { RolloutReport } from "../rollout/rollout.js";
 import type { SequenceCounts } from "../scheduler/scheduler.js";
 import { reportStatistics } from "./model-reports.js";
 
@@ -18,6 +19,8 @@ interface ObservedServer {
 
 /** Shows and changes what the operations of the protocol do not cover. It costs nothing unless it is asked. */
 export class ServerInspector {
+  /** The rollouts of the server, for the dashboard; undefined while there were none. */
+  rollouts: (() => readonly RolloutReport[]) | undefined;
   readonly #server: ObservedServer;
   #watches = 0;
 

@@ -24,6 +24,14 @@ export interface WatchedModel {
   readonly name: string;
   readonly namespace: string;
   readonly versions: readonly WatchedVersion[] | undefined;
+  /** Set while requests without a version are divided among several. */
+  readonly router: WatchedRouter | undefined;
+}
+
+/** How requests to a model that name no version are treated. */
+export interface WatchedRouter {
+  readonly version: number;
+  readonly keyHeader: string | undefined;
 }
 
 /** State of the server besides its models. */
@@ -91,15 +99,23 @@ export class ServiceWatch {
       const id = `${name}\0${namespace}`;
       present.add(id);
       const known = this.#models.get(id);
-      if (known !== undefined && this.#isCurrent(known, versions)) continue;
-      const watched = { name, namespace, versions: [...versions.values()].map((one) => this.#watched(one)) };
+      const router = this.#source.registry.routerOf(name);
+      const sameRouter =
+        router?.version === known?.router?.version && router?.keyHeader === known?.router?.keyHeader;
+      if (known !== undefined && sameRouter && this.#isCurrent(known, versions)) continue;
+      const watched = {
+        name,
+        namespace,
+        versions: [...versions.values()].map((one) => this.#watched(one)),
+        router: router && { version: router.version, keyHeader: router.keyHeader },
+      };
       this.#models.set(id, watched);
       changed.push(watched);
     }
     for (const [id, { name, namespace }] of this.#models) {
       if (present.has(id)) continue;
       this.#models.delete(id);
-      changed.push({ name, namespace, versions: undefined });
+      changed.push({ name, namespace, versions: undefined, router: undefined });
     }
     return changed;
   }

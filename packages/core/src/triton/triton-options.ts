@@ -108,6 +108,11 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    */
   readonly gpuFallback?: "cpu";
   /**
+   * Directory in which the states of rollouts are kept. Rollouts that were not removed continue when the server starts
+   * again. @default none
+   */
+  readonly rolloutDirectory?: string;
+  /**
    * Number of requests that each dynamic or sequence batcher waits for before its first batch. It serves tests.
    * @default the environment variable TRITONSERVER_DELAY_SCHEDULER, else 0
    */
@@ -182,6 +187,7 @@ export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
   gpus: "array",
   gpuFallback: "string",
   clock: "object",
+  rolloutDirectory: "string",
   delayScheduler: "number",
   backlogDelayScheduler: "number",
 });

@@ -2,6 +2,7 @@ import {
   assertOptions,
   errorFor,
   type InferOptions,
+  type ModelConfig,
   type NamedInputs,
   type NamedOutputs,
   type TensorSpec,
@@ -57,6 +58,7 @@ import { Tracing } from "../observe/tracing.js";
 import { ModelRepository, type StartUp } from "../repository/model-repository.js";
 import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
 import { RequestMemory } from "../request/request-memory.js";
+import type { Rollout, RolloutOptions, Rollouts } from "../rollout/index.js";
 import { ShareLedger } from "../scheduler/fair-shares.js";
 import { createAuthentication } from "../service/access-control.js";
 import type { InferenceService } from "../service/inference-service.js";
@@ -218,6 +220,33 @@ export class Triton implements AsyncDisposable {
   }
 
   /**
+   * Replaces a version of a model by another, little by little. Requests that name no version are divided among both:
+   * those of `triton.infer`, of clients, and of ensembles. Resolves when the rollout has started, once both versions are
+   * loaded.
+   *
+   * @throws TritonError INVALID_ARG for options that are not valid, for a version that is not in service, and for two
+   * versions with different inputs or outputs; ALREADY_EXISTS for a model with a rollout that is not over.
+   * @example
+   * ```ts
+   * const rollout = await triton.rollout("resnet", {
+   *   from: 1,
+   *   to: 2,
+   *   key: "header:x-user",
+   *   steps: [
+   *     { share: 1, forSeconds: 600 },
+   *     { share: 25, forSeconds: 3600 },
+   *   ],
+   *   shadow: { every: 10 },
+   * });
+   * rollout.onEvent(({ type, reason }) => console.log(type, reason));
+   * ```
+   */
+  async rollout(modelName: string, options: RolloutOptions): Promise<Rollout> {
+    this.#server.assertOpen();
+    return (await this.#server.rollouts()).start(modelName, options);
+  }
+
+  /**
    * Loads or reloads a model of the repository. Resolves when the model is in service and the instances that it no
    * longer has are released. The old version serves until the new one is ready, and keeps serving if loading fails.
    *
@@ -352,6 +381,7 @@ class TritonServer {
   readonly accessToken: string | undefined;
   readonly drainTimeoutMs: number;
   readonly #log: OpenLog;
+  #rollouts: Promise<Rollouts> | undefined;
   #frontends: readonly Frontend[] = [];
   #serving: Promise<ServeResult> | undefined;
   #closing: Promise<void> | undefined;
@@ -405,6 +435,9 @@ class TritonServer {
         return latest !== undefined && saysReady(latest, log, true);
       },
     };
+    models.onRollout = (name, parameters) => {
+      void this.rollouts().then((rollouts) => rollouts.configured(name, parameters));
+    };
     // The rest throws no error, so the registry of the program keeps no metrics of a server that failed.
     this.metrics.open();
     const inspector = new ServerInspector({
@@ -425,7 +458,27 @@ class TritonServer {
       security,
       authentication,
       inspector,
+      () => this.rollouts(),
     );
+    if (options.rolloutDirectory !== undefined) {
+      void this.rollouts().then((rollouts) => rollouts.resume());
+    }
+  }
+
+  /** The rollouts of the server. Their code is loaded when the first one starts. */
+  rollouts(): Promise<Rollouts> {
+    this.#rollouts ??= import("../rollout/index.js").then(({ Rollouts }) => {
+      const rollouts = new Rollouts({
+        registry: this.registry,
+        clock: this.models.clock,
+        log: this.#log.log.of("rollout"),
+        directory: this.options.rolloutDirectory,
+        addMetrics: (families) => this.metrics.add(families),
+      });
+      this.service.inspector.rollouts = () => rollouts.reports();
+      return rollouts;
+    });
+    return this.#rollouts;
   }
 
   /** @throws TritonError UNAVAILABLE after `close` */
@@ -481,6 +534,7 @@ class TritonServer {
       await Promise.all(this.#frontends.map((frontend) => frontend.settle?.()));
     }
     service.drain();
+    await (await this.#rollouts)?.close();
     await settledWithin(clock, drainTimeoutMs, repository.close());
     await this.#windDown();
     service.end();
@@ -515,6 +569,8 @@ class ModelsOfServer {
   readonly tracing: Tracing | undefined;
   /** Loads and unloads models of the repository, once the repository exists. */
   control: ModelControl | undefined;
+  /** Called with the parameters of a model whose configuration has a rollout. */
+  onRollout: ((model: string, parameters: ModelConfig["parameters"]) => void) | undefined;
   readonly #shared: ModelServer;
   /** How callers share all models together. */
   readonly #shares: ShareOptions | undefined;
@@ -574,6 +630,8 @@ class ModelsOfServer {
 
   create(given: ModelPlan): ModelVersion {
     const plan = this.#shares === undefined ? given : sharedByAll(given, this.#shares, this.#ledger);
+    const { parameters } = plan.config;
+    if (parameters.rollout_to !== undefined) this.onRollout?.(plan.name, parameters);
     return new ModelVersion(plan, { ...this.#shared, control: this.control });
   }
 

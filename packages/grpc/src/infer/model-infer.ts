@@ -81,7 +81,8 @@ async function modelInfer(
     exchange.trace = trace;
     decoded.trace = trace?.request;
     if (call.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
-    response = encodeInferResponse(model, await exchange.single(decoded), decoded.outputs);
+    const answer = await exchange.single(decoded);
+    response = encodeInferResponse(exchange.model, answer, decoded.outputs);
     trace?.answered();
   } catch (error) {
     trace?.answered(error);
@@ -107,6 +108,10 @@ class UnaryClient implements Client {
   /** A call that is over calls its listeners at once. */
   get gone(): boolean {
     return false;
+  }
+
+  header(name: string): string | undefined {
+    return this.call.headers.get(name);
   }
 
   onGone(listener: () => void): () => void {

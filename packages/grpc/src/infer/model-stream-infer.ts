@@ -1,5 +1,6 @@
 import {
   Exchange,
+  type ExchangeOptions,
   type InferenceResponse,
   type InferenceService,
   type ReadyModel,
@@ -31,9 +32,6 @@ const ERROR_MODE_HEADER = "triton_grpc_error";
 /** A header of each request of a stream. gRPC's own deadline is that of the whole stream. */
 const headerOfEach = (headers: CallHeaders, name: string): string | undefined =>
   name === "grpc-timeout" ? undefined : headers.get(name);
-
-/** Options of the exchange of a request that is too large to be kept until its refusal. */
-const LARGE = { mayWait: false };
 
 /** @param forwarded pattern of the headers that go to the model as parameters */
 export function streamInferMethod(
@@ -76,6 +74,9 @@ class InferStream {
   /** The request that waits at a full queue, or whose refusal waits for its turn. */
   #held: StreamedRequest | undefined;
   #ended = false;
+  readonly #options: ExchangeOptions;
+  /** Options of the exchange of a request that is too large to be kept until its refusal. */
+  readonly #largeOptions: ExchangeOptions;
 
   constructor(
     private readonly stream: DuplexStream<RequestMessage, StreamMessage>,
@@ -85,6 +86,8 @@ class InferStream {
   ) {
     this.#sampler = new GrpcSampler(service.tracing, "ModelStreamInfer");
     this.#reportFormat = reportFormat(stream);
+    this.#options = { header: (name) => stream.headers.get(name) };
+    this.#largeOptions = { ...this.#options, mayWait: false };
     const [errorMode] = stream.headers.get(ERROR_MODE_HEADER)?.split(",") ?? [];
     this.#endOnError = errorMode === "true";
   }
@@ -121,7 +124,7 @@ class InferStream {
         undefined,
         model,
         modelVersion,
-        mayWait(message) ? undefined : LARGE,
+        mayWait(message) ? this.#options : this.#largeOptions,
       );
       request.exchange = exchange;
       turn = exchange.turn(message.id);

@@ -265,8 +265,12 @@ function repositoryMethods(service: InferenceService): Method[] {
       refuseRepositoryName(repositoryName);
       return { models: await service.repositoryIndex(ready) };
     }),
-    rpc("RepositoryModelLoad", protocol, async ({ repositoryName, modelName, parameters }) => {
+    rpc("RepositoryModelLoad", protocol, async ({ repositoryName, modelName, parameters }, call) => {
       refuseRepositoryName(repositoryName);
+      if (parameters[ROLLOUT] !== undefined) {
+        call.addTrailer(ROLLOUT_TRAILER, await rollout(service, modelName, parameters));
+        return {};
+      }
       await service.loadModel(modelName, loadParameters(parameters));
       return {};
     }),
@@ -276,6 +280,46 @@ function repositoryMethods(service: InferenceService): Method[] {
       return {};
     }),
   ];
+}
+
+/** Load parameter that asks for a rollout instead of a load: JSON, as the body of the HTTP route, or `{}` to read it. */
+const ROLLOUT = "rollout";
+/** Trailer with the rollout as JSON. */
+const ROLLOUT_TRAILER = "tritonjs-rollout-bin";
+
+/** Starts or changes the rollout of a model, which has no method of its own in the protocol. Returns its report. */
+async function rollout(
+  service: InferenceService,
+  modelName: string,
+  { [ROLLOUT]: given, ...others }: Parameters,
+): Promise<Uint8Array> {
+  const [other] = Object.keys(others);
+  if (other !== undefined) {
+    throw invalidArgument(
+      `load parameter '${ROLLOUT}' cannot be combined with '${other}'.`,
+      "INVALID_LOAD_REQUEST",
+    );
+  }
+  let request: unknown;
+  try {
+    request = JSON.parse(given?.stringParam ?? "");
+  } catch {
+    request = undefined;
+  }
+  if (typeof request !== "object" || request === null || Array.isArray(request)) {
+    throw invalidArgument(
+      `invalid value of load parameter '${ROLLOUT}', expected a string_param with a JSON object.`,
+      "INVALID_LOAD_REQUEST",
+    );
+  }
+  if (service.rollout === undefined || service.changeRollout === undefined) {
+    throw errorFor("FEATURE_DISABLED", "the server does not support rollouts");
+  }
+  const reads = Object.keys(request).length === 0;
+  const report = reads
+    ? await service.rollout(modelName)
+    : await service.changeRollout(modelName, request as Readonly<Record<string, unknown>>);
+  return Buffer.from(JSON.stringify(report));
 }
 
 function refuseRepositoryName(repositoryName: string): void {

@@ -36,6 +36,10 @@ export class RewrittenRequest implements V2Request {
     return this.original.ownsBody === true;
   }
 
+  header(name: string): string | undefined {
+    return firstHeader(this, name);
+  }
+
   readBody(...parameters: Parameters<V2Request["readBody"]>): Promise<Uint8Array> {
     return this.original.readBody(...parameters);
   }

@@ -236,7 +236,7 @@ const PAGE = new URL("../../page/", import.meta.url);
 const FILES: ReadonlySet<string> = new Set([
   ...["index.html", "style.css", "main.js", "app.js", "api.js", "charts.js", "format.js", "half-floats.js"],
   ...["image-input.js", "infer-form.js", "infer-request.js", "model-detail.js", "model-list.js"],
-  ...["server-panels.js", "preact.js", "uplot.js", "uplot.css"],
+  ...["rollouts.js", "server-panels.js", "preact.js", "uplot.js", "uplot.css"],
 ]);
 
 const TYPES: Readonly<Record<string, string>> = {

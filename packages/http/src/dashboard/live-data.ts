@@ -181,6 +181,7 @@ function summaryOf(service: InferenceService, sample: Sample, since: number): ob
     ready: service.isReady(),
     process,
     cache: service.inspector?.cacheUsage ?? null,
+    rollouts: service.inspector?.rollouts?.() ?? [],
     hasAll,
     models: models.filter(({ changedAt }) => hasAll || changedAt > since).map(rowOf),
   };

@@ -101,6 +101,13 @@ const paths: Operations = {
   ...under(MODEL, modelOperations),
   ...under(`${MODEL}/versions/{version}`, modelOperations, "OfVersion"),
   ...under("/v2/repository", repositoryOperations),
+  "/v2/repository/models/{model}/rollout": {
+    ...get("rollout", "model-repository", "The rollout of a model", "Rollout"),
+    ...post("changeRollout", "model-repository", "Start or change a rollout", {
+      body: "RolloutRequest",
+      answer: "Rollout",
+    }),
+  },
   ...under("/v2/repository/{repository}", repositoryOperations, "OfRepository"),
   ...under("/v2/systemsharedmemory", sharedMemoryOperations("system")),
   ...under("/v2/systemsharedmemory/region/{region}", sharedMemoryOperations("system"), "OfRegion"),
@@ -261,6 +268,25 @@ const schemas: { readonly [name: string]: PlainJson } = {
     items: object({ name: text, version: text, state: text, reason: text }, ["name"]),
   },
   RepositoryRequest: object({ parameters: { type: "object" } }),
+  RolloutRequest: {
+    type: "object",
+    description: "`action` alone, `share` alone, or the options of a new rollout.",
+    properties: {
+      action: { type: "string", enum: ["pause", "resume", "promote", "rollback", "remove"] },
+      from: count,
+      to: count,
+      share: { type: "number", minimum: 0, maximum: 100 },
+    },
+    additionalProperties: true,
+  },
+  Rollout: object({
+    model: text,
+    from: count,
+    to: count,
+    state: { type: "string", enum: ["running", "paused", "promoted", "rolled_back"] },
+    share: { type: "number" },
+    verdict: { type: "object" },
+  }),
   SharedMemoryRegister: object({
     key: text,
     offset: count,

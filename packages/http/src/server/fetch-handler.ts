@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { InferenceService, RequestShare } from "@tritonjs/core/frontend";
 import { assertOptions, onAbort, optionTypes } from "@tritonjs/protocol";
-import { BodyBuffer, ClientGone, type V2Request } from "../exchange/request.js";
+import { BodyBuffer, ClientGone, firstHeader, type V2Request } from "../exchange/request.js";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
 import { V2_OPTION_TYPES, type V2Handler, type V2Options, v2Handler } from "../routes/v2-handler.js";
 import { type CorsOptions, listedOrigins, withCors } from "./cors.js";
@@ -151,6 +151,10 @@ class WebV2Request implements V2Request {
 
   get grantedOrigin(): string | undefined {
     return nodeSides.get(this.request)?.grantedOrigin;
+  }
+
+  header(name: string): string | undefined {
+    return firstHeader(this, name);
   }
 
   get gone(): boolean {

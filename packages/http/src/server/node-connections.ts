@@ -4,7 +4,7 @@ import { pipeline, Readable } from "node:stream";
 import type { RequestShare } from "@tritonjs/core/frontend";
 import { freeMemory, freeWhenSent } from "@tritonjs/core/internal";
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
-import { BodyBuffer, ClientGone, latin1Text, type V2Request } from "../exchange/request.js";
+import { BodyBuffer, ClientGone, firstHeader, latin1Text, type V2Request } from "../exchange/request.js";
 import { byteLength, isWhole, type V2Response } from "../exchange/response.js";
 import { type PlainJson, toJsonBytes } from "../json/write-json.js";
 import type { V2Handler } from "../routes/v2-handler.js";
@@ -42,6 +42,10 @@ export class NodeV2Request implements V2Request {
 
   get gone(): boolean {
     return this.outgoing.destroyed;
+  }
+
+  header(name: string): string | undefined {
+    return firstHeader(this, name);
   }
 
   readBody(memory: RequestShare, maxInputSize: number, tensorsAt?: number): Promise<Uint8Array> {

@@ -42,6 +42,25 @@ describe("a viewer", () => {
     expect(detail.instances).toMatchObject([{ name: "double_0", healthy: true, busy: false }]);
   });
 
+  it("gets the rollouts with both versions side by side", async () => {
+    const { triton, double, root } = await openDashboard();
+    triton.bind({
+      modelName: "double",
+      modelVersion: 2,
+      inputs: [{ name: "x", dtype: "FP32", shape: [-1] }],
+      outputs: [{ name: "y", dtype: "FP32", shape: [-1] }],
+      inferFunc: (requests) => requests.map(({ inputs }) => ({ y: inputs.x! })),
+      config: { maxBatchSize: double.config().maxBatchSize },
+    });
+    await triton.ready();
+    await triton.rollout("double", { from: 1, to: 2, share: 40 });
+    const events = await Events.open(`${root}/api/events`);
+    const { rollouts } = await events.next("summary", ({ rollouts }) => rollouts.length === 1);
+    expect(rollouts[0]).toMatchObject({ model: "double", from: 1, to: 2, share: 40, state: "running" });
+    expect(rollouts[0].verdict).toMatchObject({ old: { version: 1 }, new: { version: 2 }, reasons: [] });
+    expect(await (await fetch(`${root}/assets/rollouts.js`)).text()).toContain("Rollout of");
+  });
+
   it("gets the log so far, and then only new messages", async () => {
     const { triton, root } = await openDashboard();
     triton.service.log.warning("before <b>");

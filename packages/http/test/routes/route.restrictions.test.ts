@@ -24,6 +24,7 @@ const paths: Readonly<Record<string, EndpointGroup>> = {
   "/v2/repository/r/index": "model-repository",
   "/v2/repository/models/m/load": "model-repository",
   "/v2/repository/models/m/unload": "model-repository",
+  "/v2/repository/models/m/rollout": "model-repository",
   "/v2/systemsharedmemory/status": "shared-memory",
   "/v2/systemsharedmemory/region/r/register": "shared-memory",
   "/v2/systemsharedmemory/unregister": "shared-memory",

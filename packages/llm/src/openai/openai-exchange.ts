@@ -190,7 +190,7 @@ export class OpenAiExchange {
     tensors: Pick<InferInit, "inputs" | "requestedOutputs">,
   ): { readonly call: Exchange; readonly init: InferInit } {
     const { service, request } = this;
-    const call = new Exchange(service, undefined, model);
+    const call = new Exchange(service, undefined, model, "", { header: (name) => request.header?.(name) });
     const traced: TracedExchange = { service, request, model: model.name, trace: undefined };
     traceReceived(traced, this.#startMs);
     const { trace } = traced;

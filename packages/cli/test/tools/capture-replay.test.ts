@@ -1,0 +1,209 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { run } from "@tritonjs/cli";
+import { readCapture } from "@tritonjs/cli/tools";
+import { batch, Triton } from "@tritonjs/core";
+import { type CaptureOptions, capture } from "@tritonjs/core/capture";
+import { http } from "@tritonjs/http";
+import { describe, expect, it, onTestFinished } from "vitest";
+
+async function folder(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "captures-"));
+  onTestFinished(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** A classifier whose first weight can be changed, with a text input that is answered as it is. */
+function classifier(weight = 1, tracer?: ReturnType<typeof capture>): Triton {
+  const triton = new Triton({
+    ...(tracer && { tracer }),
+    allowCpuMetrics: false,
+    logInfo: false,
+    security: { restrictedEndpoints: [] },
+  });
+  onTestFinished(() => triton.close());
+  triton.bind({
+    modelName: "m",
+    inputs: [
+      { name: "x", dtype: "FP32", shape: [2] },
+      { name: "name", dtype: "BYTES", shape: [1] },
+    ],
+    outputs: [
+      { name: "scores", dtype: "FP32", shape: [2] },
+      { name: "echo", dtype: "BYTES", shape: [1] },
+    ],
+    inferFunc: batch(({ x, name }) => {
+      if (x.data.some((value) => value > 1e6)) throw new Error("too large");
+      return {
+        scores: x.data.map((value, i) => (i % 2 === 0 ? weight * value : value)) as never,
+        echo: name,
+      };
+    }),
+    config: { maxBatchSize: 4 },
+  });
+  return triton;
+}
+
+async function captured(options: Partial<CaptureOptions> = {}, count = 200) {
+  const directory = await folder();
+  const triton = classifier(1, capture({ directory, rate: 1, ...options }));
+  await triton.ready();
+  for (let i = 0; i < count; i++) {
+    const x = [Math.sin(i), Math.cos(i)];
+    await triton.infer(
+      "m",
+      { x: [x], name: [[`n${i}`]] },
+      { id: `r${i}`, parameters: { country: i % 4 === 0 ? "de" : "fr" } },
+    );
+  }
+  await triton.infer("m", { x: [[1e9, 1]], name: [["large"]] }, { id: "bad" }).catch(() => {});
+  await triton.close();
+  const files = (await readdir(directory)).map((name) => join(directory, name));
+  return { directory, files };
+}
+
+async function replay(...args: string[]) {
+  let [output, errors] = ["", ""];
+  const terminal = {
+    write: (text: string) => {
+      output += text;
+    },
+    writeError: (text: string) => {
+      errors += text;
+    },
+  };
+  const code = await run(["replay", ...args], terminal as never);
+  return { code, output, errors };
+}
+
+describe("captured requests", () => {
+  it("are Parquet files with tensors, parameters and errors", async () => {
+    const { files } = await captured();
+    expect(files).toHaveLength(1);
+    const bytes = await readFile(files[0]!);
+    expect([bytes.subarray(0, 4).toString(), bytes.subarray(-4).toString()]).toEqual(["PAR1", "PAR1"]);
+    const rows = await readCapture(files);
+    expect(rows).toHaveLength(201);
+    expect(rows[4]).toMatchObject({ model: "m", version: 1, id: "r4", parameters: { country: "de" } });
+    expect(rows[4]!.inputs.get("x")!.shape).toEqual([1, 2]);
+    expect([...(rows[4]!.outputs.get("scores")!.elements as Float32Array)]).toEqual([
+      ...Float32Array.of(Math.sin(4), Math.cos(4)),
+    ]);
+    expect(Buffer.from(rows[4]!.outputs.get("echo")!.elements[0] as Uint8Array).toString()).toBe("n4");
+    expect(rows[200]).toMatchObject({ id: "bad", error: expect.stringContaining("too large") });
+  });
+
+  it("are sampled, rotated by size, redacted and encrypted", async () => {
+    expect((await readCapture((await captured({ rate: 0.1 })).files)).length).toBe(20);
+    expect((await captured({ maxBytes: 10_000 })).files.length).toBeGreaterThan(4);
+    const [redacted] = await readCapture((await captured({ redact: ["name", "echo"] })).files);
+    expect([[...redacted!.inputs.keys()], [...redacted!.outputs.keys()]]).toEqual([["x"], ["scores"]]);
+    const chosen = await captured({
+      redact: (one) => (one.parameters.country === "de" ? { ...one, id: "" } : undefined),
+    });
+    expect((await readCapture(chosen.files)).map(({ id }) => id)).toEqual(new Array(50).fill(""));
+    const encrypt = async (file: Uint8Array) => file.map((byte) => byte ^ 0x5a);
+    const secret = await captured({ encrypt });
+    expect(secret.files[0]).toMatch(/\.parquet\.encrypted$/);
+    const plain = join(secret.directory, "plain.parquet");
+    await writeFile(plain, await encrypt(await readFile(secret.files[0]!)));
+    expect(await readCapture([plain])).toHaveLength(201);
+  });
+
+  it("are lost when the directory vanishes, and the requests are not", async () => {
+    const directory = await folder();
+    const warned = new Promise<string>((resolve) =>
+      process.once("warning", ({ message }) => resolve(message)),
+    );
+    const tracer = capture({ directory, rate: 1, maxBytes: 1 });
+    const triton = classifier(1, tracer);
+    await triton.ready();
+    await rm(directory, { recursive: true });
+    for (let i = 0; i < 5; i++) await triton.infer("m", { x: [[i, 1]], name: [["a"]] });
+    await triton.close();
+    expect(await warned).toContain("cannot write 1 captured requests");
+    expect(tracer.lostSpans).toBe(5);
+  });
+
+  it.each([
+    [{ rate: 2 }, "option 'rate': expected a number from 0 to 1, got 2"],
+    [{ maxBytes: 0 }, "option 'maxBytes'"],
+    [{ directory: "/dev/null/x" }, "cannot make the directory of captures"],
+    [{ colour: "red" }, "colour"],
+  ])("refuse options that are not valid: %j", (options, text) => {
+    expect(() => capture({ directory: tmpdir(), ...options } as CaptureOptions)).toThrow(text);
+  });
+});
+
+describe("tritonjs replay --against compares answers", () => {
+  async function served(weight: number): Promise<string> {
+    const triton = classifier(weight);
+    const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
+    return addresses.http!.url;
+  }
+
+  it("of which all are equal against the same version", async () => {
+    const { files } = await captured();
+    const { code, output } = await replay(...files, "--against", await served(1), "--compare", "equal");
+    expect(output).toContain("m, output scores, all: 200 of 200 agree, 200 are equal, largest difference 0");
+    expect(output).toContain("m, output echo, all: 200 of 200 agree");
+    expect(code).toBe(0);
+  });
+
+  it("and finds a changed weight, by output, tolerance and slice", async () => {
+    const { files } = await captured();
+    const url = await served(1.05);
+    const found = await replay(...files, "--against", url, "--slice", "parameter:country");
+    expect(found.code).toBe(1);
+    expect(found.output).toMatch(
+      /output scores, all: \d of 200 agree, \d are equal, largest difference 0.05/,
+    );
+    expect(found.output).toMatch(/output scores, parameter:country=de: \d of 50 agree/);
+    expect(found.output).toContain("output echo, all: 200 of 200 agree");
+    expect((await replay(...files, "--against", url, "--relative", "0.1")).code).toBe(0);
+  });
+
+  it("of a model repository that runs in process", async () => {
+    const { files } = await captured({ redact: ["name", "echo"] }, 20);
+    const repository = await folder();
+    const { mkdir } = await import("node:fs/promises");
+    await mkdir(join(repository, "m", "1"), { recursive: true });
+    await writeFile(
+      join(repository, "m", "config.pbtxt"),
+      'backend: "javascript" max_batch_size: 4\ninput { name: "x" data_type: TYPE_FP32 dims: 2 }\n' +
+        'output { name: "scores" data_type: TYPE_FP32 dims: 2 }\n',
+    );
+    await writeFile(
+      join(repository, "m", "1", "model.mjs"),
+      'import { batch } from "@tritonjs/core";\nexport default batch(({ x }) => ({ scores: x }));\n',
+    );
+    const { code, output, errors } = await replay(...files, "--against", repository, "--compare", "equal");
+    expect(errors).toBe("");
+    expect(output).toContain("m, output scores, all: 20 of 20 agree, 20 are equal");
+    // The request that failed when it was captured is answered now.
+    expect(output).toContain("request bad: before");
+    expect(code).toBe(1);
+  });
+
+  it("and refuses what it cannot replay", async () => {
+    const { files, directory } = await captured({}, 2);
+    const bad = join(directory, "bad.parquet");
+    await writeFile(bad, "not a capture");
+    expect((await replay(bad, "--against", "http://localhost:1")).errors).toContain(
+      "cannot read the capture",
+    );
+    expect((await replay(...files, "--against", "/nowhere")).errors).toContain(
+      "expected a URL or the directory",
+    );
+    expect((await replay(...files)).errors).toContain(
+      "expected --config for traces, or --against for captures",
+    );
+    expect((await replay(...files, "--against", "http://localhost:1", "--slice", "user")).errors).toContain(
+      "--slice",
+    );
+    const refused = await replay(...files, "--against", "http://localhost:1");
+    expect(refused.code).toBe(1);
+    expect(refused.output).toContain("now UNAVAILABLE");
+  });
+});

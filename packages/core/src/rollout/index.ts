@@ -1,0 +1,489 @@
+import { errorFor, TritonError } from "@tritonjs/protocol";
+import { ModelVersion } from "../model/model-version.js";
+import type { ModelRegistry } from "../model/registry.js";
+import { rolloutEvent } from "../observe/diagnostics-channels.js";
+import type { Log } from "../observe/log.js";
+import type { CollectedFamily } from "../observe/metric-families.js";
+import { Alarm, type Clock, quietTimers } from "../system/clock.js";
+import type { SavedSketch } from "./drift-sketch.js";
+import {
+  assertSameTensors,
+  LiveRollout,
+  type RolloutEvent,
+  type RolloutReport,
+  type RolloutServer,
+  type RolloutState,
+} from "./rollout.js";
+import { RolloutFiles } from "./rollout-files.js";
+import { rolloutFamilies } from "./rollout-metrics.js";
+import { type RolloutOptions, resolveRollout, rolloutOfConfig } from "./rollout-options.js";
+import type { Verdict } from "./verdict.js";
+
+export type { DriftMeasure, InputDrift, SavedSketch } from "./drift-sketch.js";
+export { agrees, largestDifference, type OutputComparison } from "./output-agreement.js";
+export type { RolloutEvent, RolloutReport, RolloutState } from "./rollout.js";
+export {
+  isShadow,
+  type RolloutKey,
+  type RolloutOptions,
+  type RolloutStep,
+  type RoutedRequest,
+  rolloutOfTexts,
+  type ShadowOptions,
+  type VerdictOptions,
+} from "./rollout-options.js";
+export type {
+  LatencyFigures,
+  OutputAgreement,
+  RolloutCheck,
+  ShadowFigures,
+  Verdict,
+  VerdictReason,
+  VersionFigures,
+} from "./verdict.js";
+
+/**
+ * A rollout that the program has started.
+ *
+ * @example
+ * ```ts
+ * const rollout = await triton.rollout("resnet", { from: 1, to: 2, share: 10 });
+ * rollout.onEvent(({ type, reason }) => console.log(type, reason));
+ * rollout.promote();
+ * ```
+ */
+export interface Rollout {
+  readonly model: string;
+  readonly from: number;
+  readonly to: number;
+  readonly state: RolloutState;
+  /** Percentage of the requests without a version that the new version gets. */
+  readonly share: number;
+  /** Changes the percentage. */
+  setShare(share: number): void;
+  /** Stops the time of the steps. The share stays. */
+  pause(): void;
+  resume(): void;
+  /** Sends all requests without a version to the new version from now on, and ends the rollout. */
+  promote(): void;
+  /** Sends all requests without a version to the old version from now on, and ends the rollout. */
+  rollBack(reason?: string): void;
+  /** Forgets the rollout: requests without a version get the highest version in service, as without a rollout. */
+  remove(): void;
+  verdict(): Verdict;
+  report(): RolloutReport;
+  /** The distributions of the inputs so far, as `verdict.drift.reference` of a later rollout. */
+  references(): Record<string, SavedSketch>;
+  /** Calls `listener` with each event from now on. Returns a function that ends that. */
+  onEvent(listener: (event: RolloutEvent) => void): () => void;
+}
+
+/** What operators do to a rollout. */
+export type RolloutAction = "pause" | "resume" | "promote" | "rollback" | "remove";
+
+const ACTIONS: readonly RolloutAction[] = ["pause", "resume", "promote", "rollback", "remove"];
+
+/** What rollouts need of their server. */
+export interface RolloutsServer {
+  readonly registry: ModelRegistry;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Directory of the states of rollouts that do not name one; undefined for none. */
+  readonly directory: string | undefined;
+  /** Adds metrics to the page of the server. */
+  readonly addMetrics: (families: readonly CollectedFamily[]) => void;
+}
+
+/** Milliseconds between two times that the state of a rollout is saved without an event. */
+const SAVE_EVERY_MS = 10_000;
+
+interface StartedRollout {
+  readonly live: LiveRollout;
+  readonly options: RolloutOptions;
+  readonly files: RolloutFiles | undefined;
+  readonly listeners: Set<(event: RolloutEvent) => void>;
+  /** True for a saved rollout that the program has not started itself yet. It may start it with its own options. */
+  readonly resumed: boolean;
+}
+
+/** The rollouts of a server, at most one for each model. */
+export class Rollouts implements RolloutServer {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly #server: RolloutsServer;
+  readonly #registry: ModelRegistry;
+  readonly #rollouts = new Map<string, StartedRollout>();
+  /** Models whose rollout is about to start. */
+  readonly #starting = new Set<string>();
+  /** Rollouts that start when their versions are in service: those of configurations, and saved ones. */
+  readonly #pending = new Map<string, RolloutOptions>();
+  /** Models whose rollout is pending because it was saved. */
+  readonly #saved = new Set<string>();
+  readonly #files = new Map<string, RolloutFiles>();
+  readonly #saveAlarm: Alarm;
+  readonly #stopFollowing: () => void;
+  #closed = false;
+  /** The options in the configurations of models, as text, which were applied last. */
+  readonly #configured = new Map<string, string>();
+
+  constructor(server: RolloutsServer) {
+    this.#server = server;
+    this.#registry = server.registry;
+    this.clock = server.clock;
+    this.log = server.log;
+    this.#saveAlarm = new Alarm(quietTimers(server.clock) as Clock, () => this.#saveAll());
+    this.#stopFollowing = this.#registry.onChange(() => this.#follow());
+    server.addMetrics(rolloutFamilies(() => this.reports()));
+  }
+
+  /**
+   * Starts a rollout, once both versions have loaded. A saved rollout between the same versions continues.
+   *
+   * @throws TritonError INVALID_ARG for options that are not valid, for a version that is not in service, and for two
+   * versions with different tensors; ALREADY_EXISTS for a model that has a rollout
+   */
+  async start(model: string, options: RolloutOptions): Promise<Rollout> {
+    this.#assertFree(model);
+    this.#starting.add(model);
+    try {
+      await this.#registry.loading(model);
+      if (this.#closed)
+        throw errorFor("SERVER_STOPPING", `cannot roll out model '${model}': the server is closing`);
+      return this.#start(model, options);
+    } finally {
+      this.#starting.delete(model);
+    }
+  }
+
+  /** @throws TritonError NOT_FOUND for a model without a rollout */
+  get(model: string): Rollout {
+    return this.#handleOf(this.#started(model));
+  }
+
+  /** All rollouts, also those that are over and not removed. */
+  reports(): RolloutReport[] {
+    return [...this.#rollouts.values()].map(({ live }) => live.report());
+  }
+
+  /**
+   * Does what an operator asks for: an action by its name, another share, or a new rollout.
+   *
+   * @throws TritonError INVALID_ARG for an unknown action or impossible options, NOT_FOUND for a model without a rollout,
+   * ALREADY_EXISTS for a second rollout of a model
+   */
+  async change(model: string, request: Readonly<Record<string, unknown>>): Promise<RolloutReport> {
+    const { action, ...options } = request;
+    if (options.directory !== undefined) {
+      throw errorFor(
+        "INVALID_ROLLOUT",
+        `rollout of model '${model}', option 'directory': only the program and the command line may set it`,
+      );
+    }
+    const names = Object.keys(options);
+    if (action !== undefined) {
+      if (names.length === 0) return this.#act(model, String(action));
+      throw errorFor(
+        "INVALID_ROLLOUT",
+        `rollout of model '${model}': expected an action alone, got also '${names[0]}'`,
+      );
+    }
+    if (names.length === 1 && names[0] === "share") {
+      this.#started(model).live.setShare(Number(options.share));
+      return this.get(model).report();
+    }
+    return (await this.start(model, options as unknown as RolloutOptions)).report();
+  }
+
+  /**
+   * Starts the rollouts that are saved in the directory of the server. A rollout whose versions are not in service starts
+   * when they are.
+   */
+  resume(): void {
+    const { directory } = this.#server;
+    if (directory === undefined) return;
+    for (const { model, options } of this.#filesIn(directory).readAll()) {
+      this.#pending.set(model, options);
+      this.#saved.add(model);
+    }
+    this.#follow();
+  }
+
+  /** Saves all states, and ends the timers. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#stopFollowing();
+    this.#saveAlarm.callOff();
+    this.#saveAll();
+    for (const { live } of this.#rollouts.values()) live.close();
+    await Promise.all([...this.#files.values()].map((files) => files.settled()));
+  }
+
+  version(model: string, version: number): ModelVersion | undefined {
+    const found = this.#registry.versions(model).find((one) => one.version === version);
+    return found instanceof ModelVersion && found.state === "READY" ? found : undefined;
+  }
+
+  routed(model: string): void {
+    const rollout = this.#rollouts.get(model);
+    if (rollout !== undefined) this.#registry.setRouter(model, rollout.live);
+  }
+
+  changed(live: LiveRollout, event: RolloutEvent): void {
+    const { model, from, to } = live;
+    const why = event.reason === "" ? "" : `: ${event.reason}`;
+    const text = `rollout of model '${model}' from version ${from} to ${to} ${wordsOf(event)}${why}`;
+    const about = { model, version: String(to) };
+    if (event.type === "rolled_back" || event.type === "fault") this.log.warning(text, about);
+    else this.log.info(text, about);
+    const rollout = this.#rollouts.get(model);
+    if (rollout?.live !== live) return;
+    this.#save(rollout);
+    if (rolloutEvent.hasSubscribers) rolloutEvent.publish(event);
+    for (const listener of rollout.listeners) {
+      try {
+        listener(event);
+      } catch (error) {
+        process.emitWarning(error instanceof Error ? error : String(error));
+      }
+    }
+  }
+
+  /** Looks at the versions of all rollouts after models have changed. */
+  #follow(): void {
+    for (const { live } of this.#rollouts.values()) {
+      if (live.isOver || this.version(live.model, live.to) !== undefined) continue;
+      const now = this.#registry.versions(live.model).find((one) => one.version === live.to);
+      // A reload replaces a version by itself.
+      if (now?.state === "LOADING") continue;
+      live.lost(now === undefined ? "it was removed" : now.reason || now.state.toLowerCase());
+    }
+    for (const [model, options] of [...this.#pending]) {
+      if (this.#rollouts.has(model) || this.#starting.has(model)) {
+        this.#pending.delete(model);
+        continue;
+      }
+      if (this.version(model, options.to) === undefined) continue;
+      if (options.from !== undefined && this.version(model, options.from) === undefined) continue;
+      this.#pending.delete(model);
+      this.#tryStart(model, options, this.#saved.has(model));
+    }
+  }
+
+  /** Applies the options in the configuration of a model, when its versions are in service. */
+  configured(model: string, parameters: Parameters<typeof rolloutOfConfig>[0]): void {
+    const options = rolloutOfConfig(parameters);
+    if (options === undefined) return;
+    const text = JSON.stringify(options);
+    if (this.#configured.get(model) === text) return;
+    this.#configured.set(model, text);
+    const known = this.#rollouts.get(model)?.live;
+    if (known !== undefined && !known.isOver && (known.from !== options.from || known.to !== options.to)) {
+      this.log.warning(
+        `the configuration of model '${model}' has another rollout than the one from version ${known.from} to ` +
+          `${known.to}, which continues`,
+        { model },
+      );
+      return;
+    }
+    if (known !== undefined) this.#forget(model);
+    this.#pending.set(model, options);
+    this.#follow();
+  }
+
+  #tryStart(model: string, options: RolloutOptions, resumed: boolean): void {
+    try {
+      this.#start(model, options, resumed);
+    } catch (error) {
+      const why = TritonError.from(error).message;
+      this.log.error(`cannot start the rollout of model '${model}': ${why}`, { model });
+    }
+  }
+
+  #start(model: string, given: RolloutOptions, resumed = false): Rollout {
+    this.#assertFree(model, false);
+    const options = resolveRollout(model, given, this.#current(model));
+    const [old, fresh] = [this.#inService(model, options.from), this.#inService(model, options.to)];
+    assertSameTensors(old, fresh);
+    if (options.shadow !== undefined) assertShadows(fresh);
+    const directory = given.directory ?? this.#server.directory;
+    const files = directory === undefined ? undefined : this.#filesIn(directory);
+    const known = this.#rollouts.get(model);
+    // A second rollout of the program is a new attempt.
+    const saved =
+      known === undefined ? files?.read(model)?.saved : known.resumed ? known.live.save() : undefined;
+    const isSame = saved?.from === options.from && saved?.to === options.to;
+    known?.live.close();
+    const live = new LiveRollout(model, options, this, isSame ? saved : undefined);
+    const listeners = new Set<(event: RolloutEvent) => void>();
+    const rollout = { live, options: given, files, listeners, resumed };
+    this.#rollouts.set(model, rollout);
+    this.#registry.setRouter(model, live);
+    this.changed(live, { type: "started", reason: "", rollout: live.report() });
+    if (files !== undefined) this.#saveLater();
+    return this.#handleOf(rollout);
+  }
+
+  #handleOf(rollout: StartedRollout): Rollout {
+    const { live, listeners } = rollout;
+    return {
+      model: live.model,
+      from: live.from,
+      to: live.to,
+      get state() {
+        return live.state;
+      },
+      get share() {
+        return live.share;
+      },
+      setShare: (share) => live.setShare(share),
+      pause: () => live.pause(),
+      resume: () => live.resume(),
+      promote: () => live.promote(),
+      rollBack: (reason) => live.rollBack(reason),
+      remove: () => {
+        if (this.#rollouts.get(live.model) === rollout) this.#forget(live.model);
+      },
+      verdict: () => live.evidence.verdict(),
+      report: () => live.report(),
+      references: () => live.references(),
+      onEvent(listener) {
+        listeners.add(listener);
+        return () => void listeners.delete(listener);
+      },
+    };
+  }
+
+  #act(model: string, action: string): RolloutReport {
+    const rollout = this.#started(model);
+    const handle = this.#handleOf(rollout);
+    const { live } = rollout;
+    switch (action as RolloutAction) {
+      case "pause":
+        live.pause();
+        break;
+      case "resume":
+        live.resume();
+        break;
+      case "promote":
+        live.promote();
+        break;
+      case "rollback":
+        live.rollBack("an operator asked for it");
+        break;
+      case "remove":
+        handle.remove();
+        break;
+      default: {
+        const known = ACTIONS.map((one) => `"${one}"`).join(", ");
+        throw errorFor(
+          "INVALID_ROLLOUT",
+          `action of the rollout of model '${model}': expected one of ${known}, got "${action}"`,
+        );
+      }
+    }
+    return live.report();
+  }
+
+  #forget(model: string): void {
+    const rollout = this.#rollouts.get(model);
+    if (rollout === undefined) return;
+    rollout.live.close();
+    this.#rollouts.delete(model);
+    rollout.files?.remove(model);
+    this.#registry.setRouter(model, undefined);
+  }
+
+  #started(model: string): StartedRollout {
+    const rollout = this.#rollouts.get(model);
+    if (rollout !== undefined) return rollout;
+    throw errorFor("UNKNOWN_ROLLOUT", `model '${model}' has no rollout`);
+  }
+
+  #assertFree(model: string, orStarting = true): void {
+    const { live: known, resumed } = this.#rollouts.get(model) ?? {};
+    if (known !== undefined && !known.isOver && !resumed) {
+      throw errorFor(
+        "ROLLOUT_EXISTS",
+        `model '${model}' has a rollout from version ${known.from} to ${known.to}: promote it or roll it back first`,
+      );
+    }
+    if (orStarting && this.#starting.has(model)) {
+      throw errorFor("ROLLOUT_EXISTS", `model '${model}' has a rollout that is about to start`);
+    }
+  }
+
+  /** The version that requests without a version get now; undefined for none. */
+  #current(model: string): number | undefined {
+    const routed = this.#registry.routerOf(model)?.version;
+    if (routed !== undefined && this.version(model, routed) !== undefined) return routed;
+    return this.#registry.ready(model).at(-1)?.version;
+  }
+
+  #inService(model: string, version: number): ModelVersion {
+    const found = this.version(model, version);
+    if (found !== undefined) return found;
+    const all = this.#registry.versions(model);
+    const reason = all.find((one) => one.version === version)?.reason;
+    const why = reason === undefined || reason === "" ? "" : ` (${reason})`;
+    const served = this.#registry.ready(model).map((one) => one.version);
+    throw errorFor(
+      "INVALID_ROLLOUT",
+      `rollout of model '${model}': version ${version} is not in service${why}: expected one of ` +
+        `[${served.join(", ")}]`,
+    );
+  }
+
+  #filesIn(directory: string): RolloutFiles {
+    const known = this.#files.get(directory);
+    if (known !== undefined) return known;
+    const files = new RolloutFiles(directory, this.log);
+    this.#files.set(directory, files);
+    return files;
+  }
+
+  #save({ live, options, files }: StartedRollout): void {
+    files?.write({ model: live.model, options: { ...options, from: live.from }, saved: live.save() });
+  }
+
+  #saveLater(): void {
+    if (!this.#saveAlarm.isSet) this.#saveAlarm.set(SAVE_EVERY_MS);
+  }
+
+  #saveAll(): void {
+    let live = false;
+    for (const rollout of this.#rollouts.values()) {
+      if (rollout.files === undefined || rollout.live.isOver) continue;
+      live = true;
+      this.#save(rollout);
+    }
+    if (live) this.#saveLater();
+  }
+}
+
+/** @throws TritonError INVALID_ARG for a model whose requests cannot be copied */
+function assertShadows({ name, config }: ModelVersion): void {
+  const why =
+    config.sequenceBatching !== undefined
+      ? "it has sequences"
+      : config.modelTransactionPolicy?.decoupled === true
+        ? "it is decoupled"
+        : undefined;
+  if (why === undefined) return;
+  throw errorFor("INVALID_ROLLOUT", `requests to model '${name}' cannot have shadows: ${why}`);
+}
+
+function wordsOf({ type, rollout }: RolloutEvent): string {
+  switch (type) {
+    case "started":
+      return `is ${rollout.state.replace("_", " ")} with ${rollout.share}% of the requests`;
+    case "step":
+    case "share":
+      return `now sends ${rollout.share}% of the requests to the new version`;
+    case "rolled_back":
+      return "was rolled back";
+    case "fault":
+      return "has found a fault";
+    default:
+      return `was ${type}`;
+  }
+}
