@@ -60,7 +60,10 @@ const isSource = (file) => file.endsWith(".ts") && !file.endsWith(".d.ts");
  */
 function entryNames({ folder, source }) {
   const { exports, imports = {}, bin = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  const targets = [...Object.values(exports), ...Object.values(imports)].map((target) => target.default);
+  const targets = [...Object.values(exports), ...Object.values(imports)].flatMap((target) => [
+    target.default,
+    target.browser,
+  ]);
   const named = [...targets, ...Object.values(bin)]
     .filter((file) => /^(\.\/)?dist\/.*\.js$/.test(file))
     .map((file) => slashed(relative("dist", file)));

@@ -62,6 +62,7 @@ const ORDER = {
     "text-tokenizer.ts",
     "tokenizer",
     "sampling",
+    "structured",
     "chat",
     "text-request.ts",
     "text-callback.ts",
@@ -111,7 +112,7 @@ const PACKAGES = {
   http: ["@tritonjs/core", "@tritonjs/protocol", "fastify", "ndarray"],
   grpc: ["@tritonjs/core", "@tritonjs/protocol", "@grpc/grpc-js"],
   client: ["@tritonjs/protocol", "@grpc/grpc-js", "ndarray"],
-  llm: ["@huggingface/tokenizers", "@tritonjs/core", "@tritonjs/protocol"],
+  llm: ["@eslint-community/regexpp", "@huggingface/tokenizers", "@tritonjs/core", "@tritonjs/protocol"],
   cli: [
     "@tritonjs/backends",
     "@tritonjs/client",

@@ -13,6 +13,7 @@ const root = process.argv[2] ?? repository;
 const CONTRACTS = {
   defaultFrontends: "a package of frontends (core/src/frontend/serve-frontends.ts)",
   repositoryBackends: "a package of backends (core/src/backends/find-backend.ts)",
+  readModelFile: "the import `#model-file` of backends, which is another one in browsers",
   load: "a program of a worker (core/src/worker)",
   describe: "a program of a worker that describes a model (core/src/backends/description-program.ts)",
 };

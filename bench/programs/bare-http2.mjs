@@ -9,9 +9,12 @@ const settings = { initialWindowSize: WINDOW_SIZE, maxFrameSize: 1024 * 1024, ma
 const server = createServer({ settings });
 server.on("session", (session) => session.setLocalWindowSize(WINDOW_SIZE));
 server.on("stream", (stream) => {
+  // A load generator that stops resets its connections.
+  stream.on("error", () => {});
   const chunks = [];
   stream.on("data", (chunk) => chunks.push(chunk));
   stream.on("end", () => {
+    if (stream.destroyed) return;
     stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": 0 }));
     const headers = { ":status": 200, "content-type": "application/grpc+proto" };
     stream.respond(headers, { waitForTrailers: true, sendDate: false });

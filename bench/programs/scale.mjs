@@ -11,6 +11,7 @@ const MANY = 20_000;
 const WARM_UP = 100_000;
 
 const { batch, Tensor, Triton } = await importOf(tree, "core");
+const { Exchange } = await importOf(tree, "core", "frontend");
 
 const io = (name) => [{ name, dtype: "FP32", shape: [4] }];
 /** CPU time of this process in microseconds. Other work on the machine affects it less than wall-clock time. */
@@ -50,8 +51,10 @@ const rowOf = () => new Map([["x", Tensor.fromElements("FP32", [1, 4], new Float
 /** One request by name, through the look-up of the service. */
 const ask = (modelName) =>
   new Promise((resolve, reject) => {
-    const onResponse = (outcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome));
-    triton.service.model(modelName, "").infer({ inputs: rowOf() }, onResponse);
+    const respond = (outcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome));
+    const { service } = triton;
+    const exchange = new Exchange(service, undefined, service.model(modelName, ""));
+    exchange.send({ inputs: rowOf() }, { respond, refuse: reject });
   });
 
 /**

@@ -4,6 +4,7 @@ import { type OnnxEngine, onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Tensor, Triton, TritonError } from "@tritonjs/core";
 import { type Elements, typedArrayFor } from "@tritonjs/protocol";
 import { expect, it } from "vitest";
+import { sendRequest } from "../support/send-request.js";
 import type { NamedTensor } from "./clients/client.js";
 import {
   type ConformanceModel,
@@ -49,7 +50,7 @@ async function answersOf(model: ConformanceModel, engine: OnnxEngine, sets: read
 
 function bytesOf(triton: Triton, inputs: ReadonlyMap<string, Tensor>): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    triton.service.model("m", "").infer({ inputs }, (outcome) => {
+    sendRequest(triton.service.model("m", ""), { inputs }, (outcome) => {
       if (outcome instanceof Error) reject(outcome);
       else
         resolve(

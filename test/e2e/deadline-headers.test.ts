@@ -1,6 +1,8 @@
 import * as grpcClient from "@tritonjs/client/grpc";
+import * as httpClient from "@tritonjs/client/http";
 import { batch, Triton, TritonError } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import type { DeadlineOptions } from "@tritonjs/core/types";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -14,7 +16,7 @@ const slow = batch<typeof echoInputs, typeof echoOutputs>(async ({ x }) => {
   await new Promise<void>((done) => clock.setTimer(BATCH_MS, done));
   return { y: x };
 });
-const model = (modelName: string, deadlines: boolean) =>
+const model = (modelName: string, deadlines: boolean | DeadlineOptions) =>
   triton.bind({
     modelName,
     inputs: echoInputs,
@@ -24,6 +26,12 @@ const model = (modelName: string, deadlines: boolean) =>
   });
 const handle = model("timed", true);
 const plain = model("plain", false);
+const classes = model("classes", {
+  defaultMs: 40_000,
+  levelMs: { 1: 10_000, 2: 30_000 },
+  callerMs: { gold: 20_000 },
+});
+const INPUTS = { x: { datatype: "INT32", shape: [1, 1], data: [7] } } as const;
 let urls: Record<"http" | "grpc", string>;
 
 beforeAll(async () => {
@@ -36,9 +44,25 @@ afterAll(() => triton.close());
 
 /** Runs a batch of each model, so that what is known of them is fresh. */
 async function runBoth(): Promise<void> {
-  const sent = [echo(handle, 1), echo(plain, 1)];
+  const sent = [echo(handle, 1), echo(plain, 1), echo(classes, 1, { timeoutMs: 10 * BATCH_MS })];
   await clock.advance(BATCH_MS);
   await Promise.all(sent);
+}
+
+/** A client that is closed at the end of its block. */
+function open(protocol: "HTTP" | "gRPC", options: { readonly timeoutMs?: number } = {}) {
+  const client =
+    protocol === "HTTP"
+      ? new httpClient.InferenceServerClient(urls.http, options)
+      : new grpcClient.InferenceServerClient(urls.grpc, options);
+  return client;
+}
+
+async function thrownBy(call: Promise<unknown>): Promise<TritonError> {
+  return call.then(
+    () => expect.unreachable("the call has succeeded"),
+    (error: unknown) => TritonError.from(error),
+  );
 }
 
 /** Sends a request over HTTP, and lets time pass until it is answered. */
@@ -84,16 +108,94 @@ describe("the time that a client waits", () => {
     expect(text).toContain(`header '${name}': ${why}`);
   });
 
-  it("is the deadline of a call over gRPC", async () => {
-    const client = new grpcClient.InferenceServerClient(urls.grpc);
-    const inputs = { x: { datatype: "INT32", shape: [1, 1], data: [7] } } as const;
+  it.each([
+    ["HTTP", "a call", {}, { timeoutMs: 20_000 }],
+    ["HTTP", "a client", { timeoutMs: 20_000 }, {}],
+    ["gRPC", "a call", {}, { timeoutMs: 20_000 }],
+    ["gRPC", "a client", { timeoutMs: 20_000 }, {}],
+  ] as const)(
+    "is the timeoutMs of our client over %s, as an option of %s",
+    async (protocol, _, ofClient, ofCall) => {
+      await runBoth();
+      await using client = open(protocol, ofClient);
+      const error = await thrownBy(client.infer("timed", { inputs: INPUTS, ...ofCall }));
+      expect(error.message).toMatch(
+        /was refused: expected an answer within (19\d{3}|20000) ms, got an estimate of 60000 ms/,
+      );
+    },
+  );
+
+  it("of a call that goes on is over at the client as before", async () => {
+    const requests: Headers[] = [];
+    const fetch: typeof globalThis.fetch = (url, init) => {
+      requests.push(new Headers(init?.headers));
+      return globalThis.fetch(url, init);
+    };
+    const client = new httpClient.InferenceServerClient(urls.http, { fetch });
+    const error = await thrownBy(client.infer("plain", { inputs: INPUTS, timeoutMs: 40 }));
+    expect(error.message).toBe("the server did not answer within 40 ms");
+    await thrownBy(client.infer("unknown", { inputs: INPUTS }));
+    const given = { "tritonjs-timeout-ms": "7" };
+    await thrownBy(client.infer("unknown", { inputs: INPUTS, timeoutMs: 40_000, headers: given }));
+    const [told, byDefault, header] = requests.map((headers) => headers.get("tritonjs-timeout-ms"));
+    expect(Number(told)).toBeGreaterThan(0);
+    expect(Number(told)).toBeLessThanOrEqual(40);
+    expect([byDefault, header]).toEqual([null, "7"]);
+    client.close();
     await runBoth();
-    const error = await client
-      .infer("timed", { inputs, timeoutMs: 20_000 })
-      .catch((thrown: unknown) => thrown);
-    expect(TritonError.is(error) && error.message).toMatch(
-      /was refused: expected an answer within \d+ ms, got an estimate of 60000 ms/,
-    );
-    await client.close();
+  });
+});
+
+/** The model's callers and classes have limits of their own. */
+describe("the default deadline", () => {
+  const limits = [
+    ["gold", 0, 20_000],
+    ["gold", 2, 20_000],
+    ["other", 2, 30_000],
+    ["", 1, 10_000],
+    ["", 0, 40_000],
+  ] as const;
+  const refused = (limitMs: number) => `was refused: expected an answer within ${limitMs} ms`;
+
+  it.each(limits)("of caller '%s' at level %i is %i ms: HTTP", async (caller, priority, limitMs) => {
+    await runBoth();
+    await using client = open("HTTP");
+    const headers = { "tritonjs-caller": caller };
+    const error = await thrownBy(client.infer("classes", { inputs: INPUTS, headers, priority }));
+    expect(error.message).toContain(refused(limitMs));
+  });
+
+  it.each(limits)("of caller '%s' at level %i is %i ms: gRPC", async (caller, priority, limitMs) => {
+    await runBoth();
+    await using client = new grpcClient.InferenceServerClient(urls.grpc);
+    const headers = { "tritonjs-caller": caller };
+    const error = await thrownBy(client.infer("classes", { inputs: INPUTS, headers, priority }));
+    expect(error.message).toContain(refused(limitMs));
+    const answers = client.streamInfer([{ modelName: "classes", inputs: INPUTS, priority }], { headers });
+    const { value } = await answers.next();
+    expect(value?.error?.message).toContain(refused(limitMs));
+  });
+
+  it.each(limits)("of caller '%s' at level %i is %i ms: in process", async (caller, priority, limitMs) => {
+    await runBoth();
+    const error = await thrownBy(echo(classes, 1, { parameters: { caller }, priority }));
+    expect(error.message).toContain(refused(limitMs));
+  });
+
+  it("counts less than the limit of a call", async () => {
+    await runBoth();
+    const error = await thrownBy(echo(classes, 1, { parameters: { caller: "gold" }, timeoutMs: 5_000 }));
+    expect(error.message).toContain(refused(5_000));
+  });
+
+  it("holds for requests to generate", async () => {
+    await runBoth();
+    const response = await fetch(`${urls.http}/v2/models/classes/generate`, {
+      method: "POST",
+      headers: { "tritonjs-caller": "gold" },
+      body: JSON.stringify({ x: [[7]] }),
+    });
+    expect(response.status).toBe(503);
+    expect(await response.text()).toContain(refused(20_000));
   });
 });

@@ -1,5 +1,6 @@
 import { InferenceServerClient } from "@tritonjs/client/grpc";
 import type { ModelOptions, Triton } from "@tritonjs/core";
+import { Exchange } from "@tritonjs/core/frontend";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { EchoModel, echo } from "../support/echo-model.js";
 import { openTriton, until } from "./support/open-triton.js";
@@ -62,16 +63,22 @@ describe("a request to a full queue over gRPC", () => {
   });
 });
 
+/** The exchange of a request over a transport. */
+function exchangeOf({ service }: Triton): Exchange {
+  return new Exchange(service, undefined, service.model("echo", ""));
+}
+
 describe("many requests to a full queue at once", () => {
   it("are accepted when there is room at their turn, and otherwise rejected", async () => {
     const { triton, model, waiting } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
     const settled: string[] = [];
     for (let i = 0; i < 20; i++) {
-      const { turn } = triton.service.model("echo", "").awaitRoom("")!;
-      void turn.then(
-        () => settled.push("taken"),
-        () => settled.push("refused"),
-      );
+      void exchangeOf(triton)
+        .turn("")!
+        .then(
+          () => settled.push("taken"),
+          () => settled.push("refused"),
+        );
     }
     await until(() => settled.length > 0);
     model.releaseAll();
@@ -79,17 +86,16 @@ describe("many requests to a full queue at once", () => {
     await until(() => settled.length === 20);
     expect(settled.slice(0, 8)).toEqual(Array(8).fill("refused"));
     expect(settled.at(-1)).toBe("taken");
-    expect(triton.service.model("echo", "").awaitRoom("")).toBeUndefined();
+    expect(exchangeOf(triton).turn("")).toBeUndefined();
   });
 });
 
 describe("a request in the line at a full queue", () => {
   it("leaves it when its client has gone, and is not counted as a rejection", async () => {
     const { triton } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
-    const model = triton.service.model("echo", "");
-    const waits = Array.from({ length: 20 }, () => model.awaitRoom("")!);
-    const outcomes = Promise.allSettled(waits.map(({ turn }) => turn));
-    waits.at(-1)!.leave();
+    const exchanges = Array.from({ length: 20 }, () => exchangeOf(triton));
+    const outcomes = Promise.allSettled(exchanges.map((exchange) => exchange.turn("")));
+    exchanges.at(-1)!.cancel();
     const reasons = (await outcomes).map((outcome) => outcome.status === "rejected" && outcome.reason.code);
     expect(reasons).toEqual([...Array(19).fill("UNAVAILABLE"), "CANCELLED"]);
     expect(await triton.service.metrics()).toContain(
@@ -99,8 +105,7 @@ describe("a request in the line at a full queue", () => {
 
   it("is rejected when the server stops", async () => {
     const { triton, model } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
-    const pinned = triton.service.model("echo", "");
-    const turns = Array.from({ length: 2000 }, () => pinned.awaitRoom("")!.turn);
+    const turns = Array.from({ length: 2000 }, () => exchangeOf(triton).turn("")!);
     const outcomes = Promise.allSettled(turns);
     const closed = triton.close();
     const reasons = (await outcomes).map(

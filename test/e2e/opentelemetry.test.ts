@@ -26,6 +26,7 @@ import { openai } from "@tritonjs/llm/openai";
 import type { Parameters } from "@tritonjs/protocol";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { echo, echoInputs, echoOutputs } from "../support/echo-model.js";
+import { sendRequest } from "../support/send-request.js";
 import { openTriton, until } from "./support/open-triton.js";
 
 const spans = new InMemorySpanExporter();
@@ -289,7 +290,7 @@ describe("spans in the program's own tracer provider", () => {
       const inputs = new Map([["x", Tensor.fromElements("INT32", [1, 1], Int32Array.of(value))]]);
       const trace = triton.service.tracing?.sample("working");
       return new Promise<Parameters | undefined>((resolve, reject) =>
-        triton.service.model("working", "").infer({ inputs, trace }, (answer) => {
+        sendRequest(triton.service.model("working", ""), { inputs, trace }, (answer) => {
           trace?.release();
           if (TritonError.is(answer)) reject(answer);
           else resolve(answer?.parameters);

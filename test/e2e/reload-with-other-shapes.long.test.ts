@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { Tensor, type Triton } from "@tritonjs/core";
+import { Exchange } from "@tritonjs/core/frontend";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Client, type NamedTensor, Refusal } from "../conformance/clients/client.js";
 import { rawInputs, root } from "../conformance/clients/grpc.js";
@@ -9,6 +10,7 @@ import { grpcStreamClient } from "../conformance/clients/grpc-stream.js";
 import { openClients } from "../conformance/clients/open-clients.js";
 import { fromWire, toWire } from "../conformance/clients/wire.js";
 import { identityConfig, RepositoryOnDisk } from "../support/repository-on-disk.js";
+import { sendRequest } from "../support/send-request.js";
 import { openTriton, until } from "./support/open-triton.js";
 
 const RELOADS = 6;
@@ -108,14 +110,17 @@ describe("a look-up of a model", () => {
   it("stays with its version, and gives the next one once that has taken its place", async () => {
     const { triton, load } = await served((round) => round + 1);
     const found = triton.service.model("m", "");
-    expect(found.inService()).toBe(found);
+    const exchange = new Exchange(triton.service, undefined, found);
+    expect(exchange.current()).toBe(found);
     await load(1);
     expect([found.version, found.config.input[0]?.dims]).toEqual([1, [4]]);
-    expect([found.inService().version, found.inService().config.input[0]?.dims]).toEqual([2, [6]]);
+    expect([exchange.current().version, exchange.current().config.input[0]?.dims]).toEqual([2, [6]]);
     const inputs = new Map([["INPUT0", Tensor.fromElements("FP32", [1, 4], new Float32Array(4))]]);
-    expect(() => found.infer({ inputs }, () => {})).toThrow("stopped accepting new inference requests");
+    expect(() => sendRequest(found, { inputs }, () => {})).toThrow(
+      "stopped accepting new inference requests",
+    );
     await triton.unloadModel("m");
-    expect(() => found.inService()).toThrow("Request for unknown model");
+    expect(() => exchange.current()).toThrow("Request for unknown model");
   });
 });
 

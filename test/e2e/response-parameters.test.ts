@@ -13,6 +13,7 @@ import {
 } from "@tritonjs/core";
 import type { InferenceResponse } from "@tritonjs/core/frontend";
 import { afterEach, describe, expect, it } from "vitest";
+import { sendRequest } from "../support/send-request.js";
 
 const inputs = [{ name: "x", dtype: "INT32", shape: [1] }] as const;
 const outputs = [{ name: "y", dtype: "INT32", shape: [1] }] as const;
@@ -215,7 +216,7 @@ describe("an ensemble", () => {
     const outcome = await new Promise<InferenceResponse | TritonError | undefined>((resolve) => {
       const one = new Map([["x", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1))]]);
       const init = { inputs: one, correlationId: 5n, sequenceStart: true };
-      triton.service.model("both", "").infer(init, resolve);
+      sendRequest(triton.service.model("both", ""), init, resolve);
     });
     return { seen, outcome };
   }

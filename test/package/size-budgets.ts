@@ -14,7 +14,8 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   // Most of it is the generated code of the protocol's messages. It has the runtime of protobufjs in it.
   protocol: { packedKilobytes: 170, unpackedKilobytes: 1_400, dependencies: 2 },
   core: { packedKilobytes: 450, unpackedKilobytes: 1_650, dependencies: 6 },
-  backends: { packedKilobytes: 200, unpackedKilobytes: 700, dependencies: 1 },
+  // The WebAssembly of trees takes 4 of them.
+  backends: { packedKilobytes: 215, unpackedKilobytes: 700, dependencies: 1 },
   // A third of it is the dashboard and its page, with the 80 kB of its libraries that browsers load.
   http: { packedKilobytes: 137, unpackedKilobytes: 435, dependencies: 1 },
   grpc: { packedKilobytes: 46, unpackedKilobytes: 170, dependencies: 2 },

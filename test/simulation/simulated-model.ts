@@ -8,7 +8,7 @@ import type { Execution, ExecutionResult, Executor } from "../../packages/core/s
 import { InstanceGroup } from "../../packages/core/src/instance/instance-group.js";
 import { ModelInstance } from "../../packages/core/src/instance/model-instance.js";
 import type { RateLimiter } from "../../packages/core/src/instance/rate-limiter.js";
-import { InferenceRequest, type ResponseHandler } from "../../packages/core/src/request/inference-request.js";
+import { InferenceRequest, type RequestSender } from "../../packages/core/src/request/inference-request.js";
 import { DynamicBatchScheduler } from "../../packages/core/src/scheduler/dynamic-batch-scheduler.js";
 import type { ShareLedger } from "../../packages/core/src/scheduler/fair-shares.js";
 import { DeadlineQueue } from "../../packages/core/src/system/clock.js";
@@ -97,9 +97,9 @@ export class SimulatedModel {
    */
   send(
     content: Partial<Pick<InferenceRequest, "priority" | "deadline" | "caller">>,
-    onResponse: ResponseHandler,
+    receive: RequestSender["receive"],
   ): void {
-    const request = new InferenceRequest("m", { inputs: NO_TENSORS, ...content }, onResponse);
+    const request = new InferenceRequest("m", { inputs: NO_TENSORS, ...content }, { receive });
     request.batchSize = 1;
     request.queueStart = this.clock.now();
     this.scheduler.enqueue(request);

@@ -1,6 +1,7 @@
 import { getEventListeners } from "node:events";
 import { Tensor, type Triton, TritonError } from "@tritonjs/core";
 import type { InferenceRequest } from "@tritonjs/core/testing";
+import { sendRequest } from "../support/send-request.js";
 import type { StressModel } from "./stress-models.js";
 
 /** A request to a model, and other events around it. */
@@ -47,7 +48,7 @@ export class RequestHandle {
       }),
     };
     try {
-      const sent = triton.service.model(model.name, "").infer(init, (outcome, final, request) => {
+      const sent = sendRequest(triton.service.model(model.name, ""), init, (outcome, final, request) => {
         this.#request = request as InferenceRequest;
         if (this.ends.length > 0) this.late++;
         if (outcome !== undefined && !TritonError.is(outcome)) {

@@ -11,13 +11,13 @@ import { type CommonCallOptions, type CommonClientOptions, DEFAULT_TIMEOUT_MS } 
 /** Makes calls over one carrier, with time limits, aborts and retries. Closing the client ends all its calls. */
 export class Caller<Request extends OutgoingCall, Answer> {
   readonly #carrier: Carrier<Request, Answer>;
-  readonly #timeoutMs: number;
+  readonly #timeoutMs: number | undefined;
   readonly #retry: RetryPolicy;
   readonly #closed = new AbortController();
 
   constructor(carrier: Carrier<Request, Answer>, options: CommonClientOptions) {
     this.#carrier = carrier;
-    this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    this.#timeoutMs = options.timeoutMs;
     this.#retry = retryPolicy(options);
   }
 
@@ -55,10 +55,15 @@ export class Caller<Request extends OutgoingCall, Answer> {
    * @param defaultMs the limit of a call without one
    * @throws TritonError UNAVAILABLE when the client is closed.
    */
-  deadline({ timeoutMs, signal }: CommonCallOptions, defaultMs = this.#timeoutMs): CallDeadline {
+  deadline(
+    { timeoutMs, signal }: CommonCallOptions,
+    defaultMs = this.#timeoutMs ?? DEFAULT_TIMEOUT_MS,
+  ): CallDeadline {
     if (this.#closed.signal.aborted)
       throw new TritonError("UNAVAILABLE", "the client is closed", { reason: "CLIENT_CLOSED" });
-    return new CallDeadline(timeoutMs ?? defaultMs, signal, this.#closed.signal);
+    const deadline = new CallDeadline(timeoutMs ?? defaultMs, signal, this.#closed.signal);
+    deadline.isGiven = timeoutMs !== undefined || defaultMs === this.#timeoutMs;
+    return deadline;
   }
 
   /** Ends the calls in flight with CANCELLED. Later ones fail with UNAVAILABLE. */

@@ -2,6 +2,8 @@ import { cancelled, LONGEST_TIMEOUT_MS, noAnswerError, onAbort, TritonError } fr
 
 /** Time limit and signals of a call. The first aborts `signal` and is the `fault`. The owner must call `end()`. */
 export class CallDeadline {
+  /** True if the time limit was given, so that the server may know it. The default only guards against hanging. */
+  isGiven = false;
   readonly #controller = new AbortController();
   readonly #timeoutMs: number;
   #endsAt = 0;
@@ -36,6 +38,11 @@ export class CallDeadline {
 
   get leftMs(): number {
     return this.#endsAt - performance.now();
+  }
+
+  /** Milliseconds left of a limit that was given; undefined for none. */
+  get givenMs(): number | undefined {
+    return this.isGiven && this.#timeoutMs < Number.POSITIVE_INFINITY ? Math.max(1, this.leftMs) : undefined;
   }
 
   /** @throws TritonError the reason of `signal` if it has aborted. */

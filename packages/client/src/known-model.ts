@@ -61,14 +61,15 @@ interface Model<S extends ServerOfModel> {
   readonly signature: ModelSignature;
 }
 
-/** The options of a kind of clients of one model, for errors about them. */
-export interface ModelClientOptionTypes {
-  /** `new ModelClient()` or the like. */
-  readonly where: string;
-  /** Those of the client of the server. */
-  readonly server: OptionTypes;
-  /** Those of an inference. */
-  readonly infer: OptionTypes;
+/** What carries the calls of a client of one model: opens the client of a server, and knows its options. */
+export interface ModelCarrier<S> {
+  open(url: AddressOrList, options: object): S;
+  /** Options of the client of the server. */
+  readonly serverTypes: OptionTypes;
+  /** Options of an inference. */
+  readonly inferTypes: OptionTypes;
+  /** The alternative for decoupled models, for the text of an error. */
+  readonly forDecoupled: string;
 }
 
 /** One model of a server: waits for it, and reads its configuration once. The base class of the clients of a model. */
@@ -76,31 +77,34 @@ export class KnownModel<S extends ServerOfModel> {
   readonly modelName: string;
   protected readonly server: S;
   protected readonly options: CommonModelOptions;
-  readonly #types: ModelClientOptionTypes;
+  readonly #inferTypes: OptionTypes;
+  readonly #where: string;
   readonly #ownsServer: boolean;
   readonly #closed = new AbortController();
   #model: Promise<Model<S>> | undefined;
 
   /**
    * @param server addresses of servers to open a client for, or a client, which `close` leaves open
+   * @param className the class of the client, for errors about its options
    * @throws TritonError INVALID_ARG for an unknown option, and for one of another type.
    */
   constructor(
+    carrier: ModelCarrier<S>,
     server: AddressOrList | S,
-    open: (url: AddressOrList, options: object) => S,
     modelName: string,
     options: CommonModelOptions,
-    types: ModelClientOptionTypes,
+    className: string,
   ) {
     // Clients of one model have limits of their own.
-    const { timeoutMs: _, ...serverTypes } = types.server;
+    const { timeoutMs: _, ...serverTypes } = carrier.serverTypes;
     const known = { ...serverTypes, ...MODEL_CLIENT_OPTION_TYPES };
-    assertOptions(types.where, options, known, { "inferSample()": types.infer });
-    this.#types = types;
+    this.#where = `new ${className}()`;
+    this.#inferTypes = carrier.inferTypes;
+    assertOptions(this.#where, options, known, { "inferSample()": this.#inferTypes });
     this.modelName = modelName;
     this.#ownsServer = isAddress(server);
     const ofServer = Object.entries(options).filter(([name]) => Object.hasOwn(serverTypes, name));
-    this.server = isAddress(server) ? open(server, Object.fromEntries(ofServer)) : server;
+    this.server = isAddress(server) ? carrier.open(server, Object.fromEntries(ofServer)) : server;
     this.options = options;
     // The first call reports the error.
     if (options.lazyInit === false) this.#knownModel().catch(() => {});
@@ -168,9 +172,8 @@ export class KnownModel<S extends ServerOfModel> {
   /** @throws TritonError INVALID_ARG for an unknown option of an inference, and for one of another type. */
   protected assertInferOptions(options: object | undefined): void {
     if (options === undefined) return;
-    const { infer, where } = this.#types;
-    assertOptions(`inference with '${this.modelName}'`, options, infer, {
-      [where]: MODEL_CLIENT_OPTION_TYPES,
+    assertOptions(`inference with '${this.modelName}'`, options, this.#inferTypes, {
+      [this.#where]: MODEL_CLIENT_OPTION_TYPES,
     });
   }
 
@@ -225,7 +228,10 @@ function isAddress(server: AddressOrList | object): server is AddressOrList {
   return typeof server === "string" || Array.isArray(server);
 }
 
-/** The base class of the clients of a model with one response per request. */
+/**
+ * The client of a model with one response per request, over any carrier. `ModelClient` of each protocol hands it the
+ * carrier, and adds nothing.
+ */
 export class AnsweringModel<
   I extends readonly TensorSpec[],
   O extends readonly TensorSpec[],
@@ -235,17 +241,14 @@ export class AnsweringModel<
   readonly #gate: ConcurrencyGate;
   readonly #forDecoupled: string;
 
-  /** @param forDecoupled the alternative for decoupled models, for the text of the error */
   constructor(
+    carrier: ModelCarrier<S>,
     server: AddressOrList | S,
-    open: (url: AddressOrList, options: object) => S,
     modelName: string,
     options: CommonModelOptions,
-    types: ModelClientOptionTypes,
-    forDecoupled: string,
   ) {
-    super(server, open, modelName, options, types);
-    this.#forDecoupled = forDecoupled;
+    super(carrier, server, modelName, options, "ModelClient");
+    this.#forDecoupled = carrier.forDecoupled;
     const { maxConcurrency = Number.POSITIVE_INFINITY, maxQueueSize = DEFAULT_MAX_QUEUE_SIZE } = options;
     this.#gate = new ConcurrencyGate(maxConcurrency, maxQueueSize);
   }

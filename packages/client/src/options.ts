@@ -19,7 +19,8 @@ export interface CommonClientOptions {
   /** The access token of the server, sent as the header that the server expects. */
   readonly accessToken?: string;
   /**
-   * Longest time for a call with all its attempts, in milliseconds; `Infinity` for no limit. Streams have no limit.
+   * Longest time for a call with all its attempts, in milliseconds; `Infinity` for no limit. Streams have no limit. The
+   * server is told a limit that is given: a model with deadlines then answers in time, or refuses at once.
    * @default 60000
    */
   readonly timeoutMs?: number;

@@ -19,7 +19,7 @@ export { parseVersion } from "./model/pick-version.js";
 export { Log, type LogLevel, type LogSettings } from "./observe/log.js";
 export type { RequestTrace } from "./observe/request-trace.js";
 export { Tracing } from "./observe/tracing.js";
-export type { InferInit, RequestHandle, ResponseHandler } from "./request/inference-request.js";
+export type { InferInit } from "./request/inference-request.js";
 export { classify, type InferenceResponse } from "./request/inference-response.js";
 export { RequestMemory, type RequestShare } from "./request/request-memory.js";
 export {
@@ -38,9 +38,9 @@ export {
   type ResponseSink,
 } from "./service/exchange.js";
 export type {
+  FoundModel,
   InferenceService,
   MountedFrontend,
-  PinnedModel,
   ReadyModel,
 } from "./service/inference-service.js";
 export type { ModelReadiness } from "./service/model-reports.js";

@@ -49,7 +49,7 @@ export {
   type NativeLibrary,
   requireKoffi,
 } from "./optional-packages.js";
-export { InferenceRequest } from "./request/inference-request.js";
+export { InferenceRequest, type RequestHandle, type RequestSender } from "./request/inference-request.js";
 export { OutputChecker } from "./request/inference-response.js";
 export {
   freeMemory,
@@ -60,21 +60,24 @@ export {
   UnpackFault,
 } from "./request/request-memory.js";
 export {
+  type QueueOptions,
+  queueOptions,
   type RequestScalars,
   readScalarOptions,
   readScalarParameter,
+  readTracedQueueOptions,
   type ScalarReader,
   scalarOptions,
 } from "./request-info.js";
 export { Heap } from "./scheduler/priority-queue.js";
 export { grpcTimeoutMs, readCallerHeaders } from "./service/caller-headers.js";
-export type { RoomWait } from "./service/inference-service.js";
 export {
   LOAD_REPORT_FORMAT_HEADER,
   LOAD_REPORT_HEADER,
   loadReportMessage,
   writeLoadReport,
 } from "./service/model-reports.js";
+export type { PlaceInLine, RefusalLine, WaitedQueue } from "./service/refusal-line.js";
 export type {
   ObservedCounters,
   ObservedInstance,

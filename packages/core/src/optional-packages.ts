@@ -74,6 +74,8 @@ export interface NativeFunction<Args extends readonly unknown[], Result> {
 export interface NativeLibrary {
   // biome-ignore lint/suspicious/noExplicitAny: the definition gives the types of parameters and result.
   func(definition: string): (...args: any[]) => any;
+  // biome-ignore lint/suspicious/noExplicitAny: the types give those of parameters and result.
+  func(name: string, result: string, parameters: readonly (string | object)[]): (...args: any[]) => any;
 }
 
 /** The part of koffi that is used. Its own types are missing when it is not installed. */
@@ -89,6 +91,12 @@ export interface Koffi {
   decode(address: bigint, type: object | string, length?: number): unknown;
   /** Address of an array's memory. */
   address(array: ArrayBufferView): bigint;
+  /** Describes a structure that is passed by value. */
+  struct(members: Readonly<Record<string, object | string>>): object;
+  /** Describes an array inside of a structure. */
+  array(type: string, length: number): object;
+  /** Memory outside of JavaScript as an array buffer. It is not freed with it. */
+  view(address: bigint, byteSize: number): ArrayBuffer;
 }
 
 /** Stack of asynchronous calls in bytes, as of a thread. koffi gives 128 kB. Only pages in use take memory. */

@@ -66,6 +66,8 @@ export interface RequestScope {
 /** A request as an executor sees it, read-only. */
 export interface ExecutableRequest extends RequestInfo, RequestScope {
   readonly inputs: ReadonlyMap<string, Tensor>;
+  /** Outputs that only other models read, so that they may be tensors with a `source`. */
+  readonly innerOutputs?: ReadonlySet<string> | undefined;
   /** Rows that count towards the batch: at least 1. */
   readonly rows: number;
   /** Aborted when the request is cancelled. */
@@ -172,6 +174,30 @@ export function readScalarOptions(options: ScalarOptions, into: RequestScalars):
 function toId(id: number): bigint {
   if (Number.isSafeInteger(id) && id >= 0) return BigInt(id);
   throw errorFor("INVALID_SEQUENCE", `sequence.id: expected an integer of at least 0 or a string, got ${id}`);
+}
+
+/** The scalars among the options of a call that limit its wait in the queue. */
+export type QueueOptions = Pick<ScalarOptions, "priority" | "queueTimeoutMicroseconds">;
+
+export function queueOptions({ priority, queueTimeoutMicroseconds }: QueueOptions): QueueOptions {
+  return { priority, queueTimeoutMicroseconds };
+}
+
+/** Writes these options as a trace file has them. Defaults are left out. */
+export function tracedQueueOptions({ priority, queueTimeoutMicroseconds: timeout }: QueueOptions): {
+  readonly priority?: number;
+  readonly queue_timeout_us?: number;
+} {
+  return { ...(priority && { priority }), ...(timeout && { queue_timeout_us: timeout }) };
+}
+
+/** Reads what {@link tracedQueueOptions} wrote; values of other types are left out. */
+export function readTracedQueueOptions(entry: Readonly<Record<string, unknown>>): QueueOptions {
+  const { priority, queue_timeout_us: timeout } = entry;
+  return queueOptions({
+    priority: typeof priority === "number" ? priority : undefined,
+    queueTimeoutMicroseconds: typeof timeout === "number" ? timeout : undefined,
+  });
 }
 
 /** Writes the scalars of a request as parameters of the protocol. Defaults are left out; undefined if all are defaults. */

@@ -14,8 +14,8 @@ export type { DecoderDtype } from "./decoder/model-files.js";
 export { textGeneration } from "./decoder/text-generation.js";
 export type { ResponseFormat, SamplingParameters } from "./sampling/sampling-parameters.js";
 export { readSamplingParameters, type SamplingSource } from "./sampling/sampling-parameters.js";
-export type { ConstraintVocabulary, TokenConstraint } from "./sampling/structured-output.js";
-export { readConstraintVocabulary, StructuredOutput } from "./sampling/structured-output.js";
+export type { ConstraintVocabulary, TokenConstraint } from "./structured/structured-output.js";
+export { readConstraintVocabulary, StructuredOutput } from "./structured/structured-output.js";
 export { type CertainText, StopTexts } from "./text-answer.js";
 export type {
   TextCallback,

@@ -125,6 +125,7 @@ export {
   scanBytes,
   shapeToString,
   Tensor,
+  type TensorSource,
   wireShape,
   wrappedElementCount,
 } from "./tensor.js";

@@ -7,6 +7,18 @@ import {
 } from "./data-types.js";
 import { TritonError } from "./triton-error.js";
 
+/** Where the elements of a tensor are while they are not in memory of JavaScript: on a GPU. */
+export interface TensorSource {
+  /**
+   * Copies the elements to memory of JavaScript, once. Blocks the thread.
+   *
+   * @throws TritonError UNAVAILABLE while they cannot be read
+   */
+  read(): TypedArray;
+  /** Copies the elements as `read` does, without blocking the thread. `read` then costs nothing. */
+  load(): Promise<void>;
+}
+
 /**
  * A tensor inside the library: contiguous, row-major, little-endian. It is made from bytes off a socket, or from
  * elements of a program. It is converted to the other form at the first access. Making one checks and copies nothing:
@@ -19,6 +31,7 @@ export class Tensor {
   /** First element and number of elements of such a part; the number is -1 for any other tensor. */
   #from = 0;
   #count = -1;
+  #source: TensorSource | undefined;
 
   private constructor(
     readonly datatype: DataType,
@@ -54,18 +67,31 @@ export class Tensor {
     return part;
   }
 
+  /** A tensor whose elements are elsewhere until they are read. */
+  static fromSource(datatype: Exclude<DataType, "BYTES">, shape: Shape, source: TensorSource): Tensor {
+    const tensor = new Tensor(datatype, shape, undefined, undefined);
+    tensor.#source = source;
+    return tensor;
+  }
+
+  /** Where the elements are, for a tensor that was made with {@link fromSource}. */
+  get source(): TensorSource | undefined {
+    return this.#source;
+  }
+
   /** A tensor over the same memory with another shape. The caller ensures that the number of elements is the same. */
   reshaped(shape: Shape): Tensor {
     const other = new Tensor(this.datatype, shape, this.#bytes, this.#elements);
     other.#from = this.#from;
     other.#count = this.#count;
+    other.#source = this.#source;
     return other;
   }
 
   /** The wire form: a view of the elements, or the serialized elements of `BYTES`. */
   get bytes(): Uint8Array {
     if (this.#bytes === undefined) {
-      const elements = this.#elements!;
+      const elements = this.#elements ?? this.elements;
       if (Array.isArray(elements)) this.#bytes = encodeBytes(elements);
       else {
         const start = elements.byteOffset + this.#from * elements.BYTES_PER_ELEMENT;
@@ -78,7 +104,7 @@ export class Tensor {
   /** True if it holds what its data type needs. A program may have made a tensor of anything. */
   get isSound(): boolean {
     const elements: unknown = this.#elements;
-    if (elements === undefined) return this.#bytes instanceof Uint8Array;
+    if (elements === undefined) return this.#source !== undefined || this.#bytes instanceof Uint8Array;
     if (this.datatype !== "BYTES") return elements instanceof typedArrayFor(this.datatype);
     return Array.isArray(elements) && elements.every((element) => element instanceof Uint8Array);
   }
@@ -94,6 +120,7 @@ export class Tensor {
    * @throws TritonError INVALID_ARG if the bytes do not make up whole elements.
    */
   get elements(): Elements {
+    if (this.#source !== undefined) this.#elements ??= this.#source.read();
     this.#elements ??=
       this.datatype === "BYTES" ? decodeBytes(this.#bytes!) : alignedView(this.datatype, this.#bytes!);
     if (this.#count !== -1) {
@@ -129,6 +156,8 @@ export class Tensor {
   /** Size in bytes of the memory that this tensor holds, in either form. */
   get byteLength(): number {
     if (this.#bytes !== undefined) return this.#bytes.byteLength;
+    if (this.#source !== undefined)
+      return elementCount(this.shape) * elementByteSize(this.datatype as "FP32");
     const elements = this.#elements!;
     if (Array.isArray(elements)) return this.bytes.byteLength;
     return this.#count === -1 ? elements.byteLength : this.#count * elements.BYTES_PER_ELEMENT;

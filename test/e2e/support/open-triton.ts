@@ -1,5 +1,5 @@
 import { Triton, type TritonOptions } from "@tritonjs/core";
-import type { RequestHandle } from "@tritonjs/core/frontend";
+import type { RequestHandle } from "@tritonjs/core/internal";
 import { onTestFinished, vi } from "vitest";
 import type { Client } from "../../conformance/clients/client.js";
 import { openClients } from "../../conformance/clients/open-clients.js";
@@ -24,13 +24,23 @@ export function onSent({ service }: Triton, listener: (request: RequestHandle) =
   const lookUp = service.model.bind(service);
   vi.spyOn(service, "model").mockImplementation((name, version) => {
     const model = lookUp(name, version);
-    const infer = model.infer.bind(model);
-    model.infer = (init, onResponse) => {
-      const sent = infer(init, onResponse);
-      listener(sent);
-      return sent;
+    const { config, labels, directory, requests } = model;
+    return {
+      name,
+      version: model.version,
+      config,
+      labels,
+      directory,
+      requests,
+      get inService() {
+        return model.inService;
+      },
+      infer(request) {
+        const sent = model.infer(request);
+        listener(sent);
+        return sent;
+      },
     };
-    return model;
   });
 }
 

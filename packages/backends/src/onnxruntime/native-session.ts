@@ -1,9 +1,11 @@
 import type { NativeFunction } from "@tritonjs/core/internal";
 import { ConcurrencyGate, errorFor, fromOnnxType, TritonError } from "@tritonjs/protocol";
 import type { SessionTensors } from "./describe-onnx-model.js";
+import { appendProvider, ProviderUnavailable, registerProviderLibrary } from "./execution-providers.js";
 import { modelLabel } from "./onnx-file.js";
 import type { SessionData } from "./onnx-options.js";
 import type { OrtApi } from "./ort-c-api.js";
+import { type ProviderRequest, providerRequest } from "./provider-names.js";
 
 /** An open session. Any number of batches may run on it at a time. */
 export interface NativeSession {
@@ -11,36 +13,177 @@ export interface NativeSession {
   readonly address: number;
   readonly inputs: readonly NativeTensor[];
   readonly outputs: readonly NativeTensor[];
+  /** Execution providers by preference; the last is `cpu`. */
+  readonly providers: readonly string[];
+  /**
+   * Runs a function that runs a batch: when a thread of the pool is free for it, and for providers that take one call
+   * at a time, when no other session of such a provider is called.
+   */
+  call<T>(run: () => Promise<T>): Promise<T>;
+  /** Memory of the device for values that stay there; undefined if the session runs on the CPU. */
+  readonly deviceMemory: DeviceMemory | undefined;
+  /** True while a provider that takes one call at a time is called, so that it must not be called directly. */
+  isOccupied(): boolean;
+  /**
+   * Opens a further session on the same providers, which closes with this one. To be called where a batch may run.
+   *
+   * @returns its address
+   */
+  openHelper(model: Uint8Array): number;
+  /** Called before the session closes, where a batch may run. */
+  onClose: (() => void) | undefined;
   /** Releases the session, on which no batch may run. */
   close(): Promise<void>;
 }
 
-async function open(api: OrtApi, data: SessionData): Promise<NativeSession> {
-  const { model } = data;
+/** Memory of a device, as ONNX Runtime describes it. */
+interface DeviceMemory {
+  /** Address of the description. */
+  readonly info: number;
+  /** Name and number: equal for sessions that can use each other's values. */
+  readonly key: string;
+}
+
+/** Names of the memory of devices, newer ones first. Other providers use memory of the CPU. */
+const DEVICE_MEMORY: Readonly<Record<string, readonly string[]>> = {
+  cuda: ["Cuda"],
+  tensorrt: ["Cuda"],
+  nvtensorrtrtx: ["Cuda"],
+  rocm: ["Hip"],
+  migraphx: ["Hip"],
+  cann: ["Cann"],
+  dml: ["DML"],
+  webgpu: ["WebGPU_Buf", "WebGPU_Buffer"],
+};
+
+function deviceMemoryOf(api: OrtApi, [first]: readonly ProviderRequest[]): DeviceMemory | undefined {
+  const names = first === undefined ? [] : (DEVICE_MEMORY[first.name] ?? []);
+  const id = Number(first?.options.device_id ?? 0);
+  for (const name of names) {
+    try {
+      return { info: api.read((to) => api.createMemoryInfo(name, 0, id, 0, to)), key: `${name} ${id}` };
+    } catch {
+      // Versions have different names.
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Opens a session with the providers that can be used, in their order: operators that one does not have go to the next,
+ * at last to the CPU.
+ *
+ * @param warn called for each provider that is skipped
+ * @throws TritonError INVALID_ARG with ONNX Runtime's words if the model does not load, if a provider refuses its
+ * options, and with `strict` if the first provider cannot be used
+ */
+async function open(api: OrtApi, data: SessionData, warn: (text: string) => void): Promise<NativeSession> {
+  const { model, native } = data;
+  const requests = data.providers.map(providerRequest);
+  let chain = requests.filter(({ name }) => name !== "cpu");
   let settings: number | undefined;
   try {
-    settings = createSettings(api, data);
-    const address = await create(api, model, settings);
-    return {
-      api,
-      address,
-      inputs: nativeTensors(api, address, "input"),
-      outputs: nativeTensors(api, address, "output"),
-      close: () => loadLane.run(() => callAsync([], api.releaseSession, address), undefined),
-    };
+    for (const [name, path] of Object.entries(native.providerLibraries ?? {})) {
+      registerProviderLibrary(api, name, path);
+    }
+    for (;;) {
+      settings = createSettings(api, data);
+      const appended = appendProviders(api, settings, chain, data, warn);
+      const isAlone = appended.some(({ name }) => ALONE.has(name));
+      const load = <T>(call: () => Promise<T>): Promise<T> =>
+        isAlone ? alone(call, loadLane) : loadLane.run(call, undefined);
+      let address: number;
+      try {
+        const options = settings;
+        address = await load(() => create(api, model, options));
+      } catch (error) {
+        const [failed, next] = appended;
+        // Without providers the model is at fault; with them, the next try tells.
+        if (failed === undefined || data.strict) throw error;
+        warn(
+          `execution provider '${failed.name}' cannot be used: ${firstLine(error)}; trying '${next?.name ?? "cpu"}'`,
+        );
+        chain = appended.slice(1);
+        api.releaseSessionOptions(settings);
+        settings = undefined;
+        continue;
+      }
+      const helpers: number[] = [];
+      const deviceMemory = deviceMemoryOf(api, appended);
+      const session: NativeSession = {
+        api,
+        address,
+        inputs: nativeTensors(api, address, "input"),
+        outputs: nativeTensors(api, address, "output"),
+        providers: [...appended.map(({ name }) => name), "cpu"],
+        call: (run) => (isAlone ? alone(run, runLane) : runLane.run(run, undefined)),
+        deviceMemory,
+        isOccupied: () => isAlone && isAloneBusy,
+        openHelper: (bytes) => {
+          const settings = createSettings(api, data);
+          try {
+            appendProviders(api, settings, appended, data, () => {});
+            const at = Number(api.koffi.address(bytes));
+            const environment = api.environment();
+            const helper = api.read((to) =>
+              api.createSessionFromArray(environment, at, bytes.byteLength, settings, to),
+            );
+            helpers.push(helper);
+            return helper;
+          } finally {
+            api.releaseSessionOptions(settings);
+          }
+        },
+        onClose: undefined,
+        close: () =>
+          load(async () => {
+            session.onClose?.();
+            for (const helper of helpers) api.releaseSession(helper);
+            if (deviceMemory !== undefined) api.releaseMemoryInfo(deviceMemory.info);
+            await callAsync([], api.releaseSession, address);
+          }),
+      };
+      return session;
+    }
   } catch (cause) {
-    const [why] = TritonError.from(cause).message.split("\n");
-    throw errorFor("INVALID_MODEL", `cannot load the ONNX model ${modelLabel(model)}: ${why}`, { cause });
+    const text = `cannot load the ONNX model ${modelLabel(model)}: ${firstLine(cause)}`;
+    throw errorFor("INVALID_MODEL", text, { cause });
   } finally {
     if (settings !== undefined) api.releaseSessionOptions(settings);
   }
+}
+
+/** Appends the providers of a session, and returns those that can be used. */
+function appendProviders(
+  api: OrtApi,
+  settings: number,
+  chain: readonly ProviderRequest[],
+  { strict }: SessionData,
+  warn: (text: string) => void,
+): readonly ProviderRequest[] {
+  return chain.filter((request, i) => {
+    try {
+      appendProvider(api, settings, request);
+      return true;
+    } catch (error) {
+      if (!(error instanceof ProviderUnavailable)) throw error;
+      const text = `execution provider '${request.name}' cannot be used: ${firstLine(error)}`;
+      if (strict && i === 0) throw errorFor("INVALID_MODEL", text, { cause: error });
+      warn(`${text}; trying '${chain[i + 1]?.name ?? "cpu"}'`);
+      return false;
+    }
+  });
+}
+
+function firstLine(error: unknown): string {
+  return TritonError.from(error).message.split("\n")[0]!;
 }
 
 async function create(api: OrtApi, model: string | Uint8Array, settings: number): Promise<number> {
   const result = new BigUint64Array(1);
   const bytes = typeof model === "string" ? pathBytes(model) : model;
   const [to, at] = [result, bytes].map((array) => Number(api.koffi.address(array))) as [number, number];
-  const { environment } = api;
+  const environment = api.environment();
   const held = [result, bytes];
   const status =
     typeof model === "string"
@@ -94,9 +237,13 @@ const LEVELS: Readonly<Record<string, number>> = { disabled: 0, basic: 1, extend
  * @returns the address of the options
  * @throws TritonError INTERNAL for values that ONNX Runtime refuses
  */
-function createSettings(api: OrtApi, { sessionOptions: settings }: SessionData): number {
+function createSettings(api: OrtApi, { sessionOptions: settings, native }: SessionData): number {
   const options = api.read((to) => api.createSessionOptions(to));
   try {
+    api.environment(native.globalThreads);
+    if (native.globalThreads !== undefined && api.hasGlobalThreads) {
+      api.check(api.disablePerSessionThreads(options));
+    }
     const { graphOptimizationLevel = "all", executionMode, extra } = settings;
     api.check(api.setSessionGraphOptimizationLevel(options, LEVELS[String(graphOptimizationLevel)]!));
     api.check(api.setSessionExecutionMode(options, executionMode === "parallel" ? 1 : 0));
@@ -182,7 +329,25 @@ export const PARALLEL_RUNS: number = Math.max(1, POOL_SIZE - KEPT_FREE);
 const unlimited = Number.POSITIVE_INFINITY;
 
 /** Runs of models, in the order in which they begin to wait. */
-export const runLane = new ConcurrencyGate(PARALLEL_RUNS, unlimited);
+const runLane = new ConcurrencyGate(PARALLEL_RUNS, unlimited);
+
+/** Providers that take one call at a time in a process, of all their sessions. WebGPU crashes when two threads use it. */
+const ALONE: ReadonlySet<string> = new Set(["webgpu", "dml"]);
+
+/** Calls of providers that take one at a time. */
+const aloneLane = new ConcurrencyGate(1, unlimited);
+let isAloneBusy = false;
+
+function alone<T>(call: () => Promise<T>, lane: ConcurrencyGate): Promise<T> {
+  return aloneLane.run(async () => {
+    isAloneBusy = true;
+    try {
+      return await lane.run(call, undefined);
+    } finally {
+      isAloneBusy = false;
+    }
+  }, undefined);
+}
 
 /** Opening and closing sessions, one at a time, so that a large model delays no batch. */
 const loadLane = new ConcurrencyGate(1, unlimited);
@@ -196,7 +361,10 @@ export class NativeModel {
   #isOpened = false;
 
   /** @param data makes the settings of the session */
-  constructor(readonly data: () => SessionData) {}
+  constructor(
+    readonly data: () => SessionData,
+    private readonly warn: (text: string) => void,
+  ) {}
 
   /** Opens the session to describe the model. It stays open until `dropOpened`. */
   async open(api: OrtApi): Promise<NativeSession> {
@@ -219,7 +387,7 @@ export class NativeModel {
    */
   async acquire(api: OrtApi): Promise<NativeSession> {
     this.#users++;
-    this.#session ??= this.#closed.then(() => loadLane.run(() => open(api, this.data()), undefined));
+    this.#session ??= this.#closed.then(() => open(api, this.data(), this.warn));
     try {
       return await this.#session;
     } catch (error) {

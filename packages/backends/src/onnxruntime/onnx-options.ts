@@ -1,7 +1,6 @@
 import { definedMembers, errorFor, keyList, type ModelConfig, optionTypes } from "@tritonjs/protocol";
-
-/** An execution provider of ONNX Runtime: its name, or its name with options. */
-export type ExecutionProvider = string | { readonly name: string; readonly [option: string]: unknown };
+import type { GlobalThreads } from "./ort-c-api.js";
+import { canonicalName, type ExecutionProvider, isKnownProvider } from "./provider-names.js";
 
 /**
  * How ONNX Runtime is called. `worker`: each instance is a thread or a process with a session of its own. `native`:
@@ -17,16 +16,28 @@ export interface OnnxRuntimeOptions {
   /** Path of the `.onnx` file, or its bytes. */
   readonly model: string | URL | Uint8Array;
   /**
-   * How ONNX Runtime is called. `native` needs the package `koffi`, the provider `cpu`, and instances without
-   * `isolation`. @default "worker"
+   * How ONNX Runtime is called. `native` needs the package `koffi` and instances without `isolation`.
+   * @default "native" for models that only it can serve: with `library`, `providerLibraries`, `runConfig`, or options
+   * of a provider that onnxruntime-node does not pass on; else "worker"
    */
   readonly engine?: OnnxEngine;
+  /**
+   * Path of the library of ONNX Runtime, for the engine `native`. Models may have different libraries.
+   * @default the variable `ORT_DYLIB_PATH`, else the library of onnxruntime-node, of the system, or of Python's package
+   * onnxruntime; on a GPU, the first that has the provider's files
+   */
+  readonly library?: string;
   /**
    * Providers in order of preference. A provider that cannot be used is skipped with a warning, and the next is tried.
    * The last resort is `cpu`.
    * @default ["cpu"]
    */
   readonly executionProviders?: readonly ExecutionProvider[];
+  /**
+   * Libraries of plug-in providers by the name of their registration, for ONNX Runtime 1.22 or newer. Their providers
+   * can then be named in `executionProviders`.
+   */
+  readonly providerLibraries?: Readonly<Record<string, string>>;
   /** Fail instead of falling back to a provider further down the list. @default false */
   readonly strictProviders?: boolean;
   /**
@@ -49,6 +60,14 @@ export interface OnnxRuntimeOptions {
    * @default { "session.intra_op.allow_spinning": "0" }
    */
   readonly sessionConfig?: Readonly<Record<string, string>>;
+  /** Entries of ONNX Runtime's configuration of a run by key: `memory.enable_memory_arena_shrinkage`. */
+  readonly runConfig?: Readonly<Record<string, string>>;
+  /**
+   * Sizes of the thread pools that all sessions of a library share; 0 is ONNX Runtime's default. The first model of the
+   * library makes them.
+   * @default each session has threads of its own
+   */
+  readonly globalThreads?: GlobalThreads;
   /**
    * Least severity of the messages that ONNX Runtime writes to stderr: 0 for all, 2 for warnings, 4 for fatal errors
    * only.
@@ -62,7 +81,9 @@ export interface OnnxRuntimeOptions {
 export const ONNX_OPTION_TYPES = optionTypes<OnnxRuntimeOptions>({
   model: ["object", "string"],
   engine: "string",
+  library: "string",
   executionProviders: "array",
+  providerLibraries: "object",
   strictProviders: "boolean",
   intraOpNumThreads: "number",
   interOpNumThreads: "number",
@@ -71,6 +92,8 @@ export const ONNX_OPTION_TYPES = optionTypes<OnnxRuntimeOptions>({
   enableMemPattern: "boolean",
   graphOptimizationLevel: "string",
   sessionConfig: "object",
+  runConfig: "object",
+  globalThreads: "object",
   logSeverityLevel: "number",
   onWarning: "function",
 });
@@ -85,6 +108,49 @@ export interface SessionData {
   readonly scalars: readonly string[];
   /** Inputs whose rank the model's file leaves open. */
   readonly ranksUnknown: readonly string[];
+  /** What only the engine `native` uses. */
+  readonly native: NativeOptions;
+}
+
+/** Options that only the engine `native` can follow. */
+export type NativeOptions = Pick<
+  OnnxRuntimeOptions,
+  "library" | "providerLibraries" | "runConfig" | "globalThreads"
+>;
+
+/**
+ * Names the options that only the engine `native` can follow, for texts. Empty if there are none.
+ */
+export function nativeOnly({
+  library,
+  providerLibraries,
+  runConfig,
+  globalThreads,
+  executionProviders = [],
+}: Omit<OnnxRuntimeOptions, "model">): readonly string[] {
+  return [
+    ...Object.keys(definedMembers({ library, providerLibraries, runConfig, globalThreads })),
+    ...executionProviders.flatMap((provider) => notPassed(provider)),
+  ];
+}
+
+function notPassed(provider: ExecutionProvider): readonly string[] {
+  if (typeof provider === "string") return [];
+  const { name, deviceId: _deviceId, ...options } = provider;
+  const passed = Object.hasOwn(PASSED, name) ? PASSED[name]! : [];
+  return Object.keys(options)
+    .filter((key) => !passed.includes(key))
+    .map((key) => `${name}.${key}`);
+}
+
+/** The providers with the options that onnxruntime-node passes on to them. */
+export function providersForWorker(providers: readonly ExecutionProvider[]): readonly ExecutionProvider[] {
+  return providers.map((provider) => {
+    const unused = notPassed(provider);
+    if (typeof provider === "string" || unused.length === 0) return provider;
+    const used = Object.entries(provider).filter(([key]) => !unused.includes(`${provider.name}.${key}`));
+    return used.length === 1 ? provider.name : (Object.fromEntries(used) as ExecutionProvider);
+  });
 }
 
 export function quoted(names: readonly string[]): string {
@@ -94,22 +160,23 @@ export function quoted(names: readonly string[]): string {
 /**
  * Reads the options of ONNX Runtime from a model's configuration: `optimization.graph.level`, its execution
  * accelerators, and the parameters `intra_op_thread_count`, `inter_op_thread_count`, `execution_mode`,
- * `enable_mem_arena` and `enable_mem_pattern`. Parameters that begin with `session.`, `optimization.` or `mlas.` are
- * entries of ONNX Runtime's session configuration. Our own are `engine`, `strict_execution_providers` and
- * `log_severity_level`.
+ * `enable_mem_arena`, `enable_mem_pattern`, `memory.enable_memory_arena_shrinkage` and those of CUDA. Parameters that
+ * begin with `session.`, `optimization.` or `mlas.` are entries of ONNX Runtime's session configuration. Our own are
+ * `engine`, `library`, `strict_execution_providers` and `log_severity_level`.
  *
- * @param settings of the backend; they may hold thread counts for all models
+ * @param settings of the backend; they may hold thread counts for all models, `engine`, `library`, and the libraries of
+ * plug-in providers: `provider-library.<name>`
  * @throws TritonError INVALID_ARG for an invalid value.
  */
 export function onnxOptionsOf(
   config: ModelConfig,
   settings: Readonly<Record<string, string>>,
-  warn: (message: string) => void,
 ): Omit<OnnxRuntimeOptions, "model"> {
   const mode = executionMode(config);
   const intra = count(config, "intra_op_thread_count", settings);
   const inter = count(config, "inter_op_thread_count", settings);
-  const options = definedMembers({
+  const shrinkage = config.parameters[SHRINKAGE]?.stringValue;
+  return definedMembers({
     graphOptimizationLevel: LEVELS.get(config.optimization?.graph?.level ?? 0) ?? ("all" as const),
     executionMode: mode,
     intraOpNumThreads: intra > 0 ? intra : undefined,
@@ -117,14 +184,36 @@ export function onnxOptionsOf(
     strictProviders: flag(config, "strict_execution_providers"),
     enableCpuMemArena: flag(config, "enable_mem_arena"),
     enableMemPattern: flag(config, "enable_mem_pattern"),
-    executionProviders: accelerators(config, warn),
+    executionProviders: requestedProviders(config),
+    providerLibraries: providerLibraries(settings),
     sessionConfig: sessionConfig(config),
+    runConfig: shrinkage === undefined ? undefined : { [SHRINKAGE]: shrinkage },
+    globalThreads: globalThreads(settings),
     logSeverityLevel: severityLevel(config),
+    library: config.parameters.library?.stringValue ?? settings.library,
     // The backend checks it.
     engine: (config.parameters.engine?.stringValue ?? settings.engine) as OnnxEngine | undefined,
   });
-  warnOfUnused(config, settings, warn);
-  return options;
+}
+
+/** The parameter that is an entry of the configuration of a run. */
+const SHRINKAGE = "memory.enable_memory_arena_shrinkage";
+
+/** The settings `provider-library.<name>`. */
+function providerLibraries(
+  settings: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> | undefined {
+  const prefix = "provider-library.";
+  const entries = Object.entries(settings).filter(([key]) => key.startsWith(prefix));
+  if (entries.length === 0) return undefined;
+  return Object.fromEntries(entries.map(([key, path]) => [key.slice(prefix.length), path]));
+}
+
+/** As Triton, takes the sizes of global thread pools only from the settings of the backend. */
+function globalThreads(settings: Readonly<Record<string, string>>): GlobalThreads | undefined {
+  if (settings["enable-global-threadpool"] !== "1") return undefined;
+  const of = (key: string) => Math.max(0, integer(settings[key] ?? "0"));
+  return { intra: of("intra_op_thread_count"), inter: of("inter_op_thread_count") };
 }
 
 const LEVELS: ReadonlyMap<number, "basic" | "extended" | "disabled"> = new Map([
@@ -162,7 +251,10 @@ function count(
   key: string,
   settings: Readonly<Record<string, string>> = {},
 ): number {
-  const text = parameters[key]?.stringValue ?? settings[key] ?? "0";
+  return integer(parameters[key]?.stringValue ?? settings[key] ?? "0");
+}
+
+function integer(text: string): number {
   const value = Number(text);
   if (/^\s*[+-]?\d+$/.test(text) && Number.isSafeInteger(value)) return value;
   throw errorFor("INVALID_CONFIG", `failed to convert '${text}' to integral number`);
@@ -186,59 +278,87 @@ const WEBGPU = [
   "defaultBufferCacheMode",
 ];
 
-/** Allowed providers, with the options that onnxruntime-node passes on to them. */
-const PROVIDERS: Readonly<Record<string, readonly string[]>> = {
-  tensorrt: [],
-  cuda: [],
+/** The options that onnxruntime-node passes on, by provider. */
+const PASSED: Readonly<Record<string, readonly string[]>> = {
   webgpu: WEBGPU,
-  dml: [],
-  coreml: [],
   qnn: ["backendType", "backendPath"],
-  xnnpack: [],
-  openvino: [],
-  cpu: [],
 };
 
 /**
- * The providers that `optimization.execution_accelerators` requests, by ONNX Runtime's names. GPU providers come before
- * CPU providers; the plain device is last.
+ * The providers that `optimization.execution_accelerators` and the parameters of CUDA request, by ONNX Runtime's names.
+ * GPU providers come before CPU providers; the plain device is last.
  *
- * @param warn called with a warning for each option that has no effect here
  * @returns undefined when none is requested
  * @throws TritonError INVALID_ARG for an unknown provider or parameter, with Triton's text
  */
-function accelerators(
-  { name: model, optimization, instanceGroup }: ModelConfig,
-  warn: (message: string) => void,
-): ExecutionProvider[] | undefined {
+function requestedProviders(config: ModelConfig): ExecutionProvider[] | undefined {
+  const { optimization, instanceGroup } = config;
   const { gpuExecutionAccelerator: gpu = [], cpuExecutionAccelerator: cpu = [] } =
     optimization?.executionAccelerators ?? {};
   const onGpu = instanceGroup.some(({ kind }) => kind === "KIND_GPU" || kind === "KIND_MODEL");
   const asked = [...(onGpu ? gpu : []), ...cpu];
-  if (asked.length === 0) return undefined;
+  const cudaOptions = instanceGroup.some(({ kind }) => kind === "KIND_GPU") ? cudaParameters(config) : {};
+  const hasCuda = asked.some(({ name }) => name === "cuda");
+  if (asked.length === 0 && Object.keys(cudaOptions).length === 0) return undefined;
   const providers = asked.map(({ name, parameters = {} }): ExecutionProvider => {
-    const options = Object.hasOwn(PROVIDERS, name) ? PROVIDERS[name] : undefined;
-    if (options === undefined) {
+    if (!isKnownProvider(name)) {
       throw errorFor("INVALID_CONFIG", `unknown Execution Accelerator '${name}' is requested`);
     }
-    if (name === "tensorrt") checkTensorrtParameters(parameters);
-    const unused = Object.keys(parameters).filter((key) => !options.includes(key));
-    if (unused.length > 0) {
-      warn(
-        `model '${model}': onnxruntime-node does not pass ${quoted(unused)} to execution provider '${name}'`,
-      );
-    }
-    const used = Object.entries(parameters).filter(([key]) => options.includes(key));
-    return used.length === 0 ? name : { name, ...Object.fromEntries(used) };
+    const provider = canonicalName(name);
+    if (provider === "tensorrt") return withOptions(provider, tensorrtOptions(parameters));
+    return withOptions(provider, provider === "cuda" ? { ...cudaOptions, ...parameters } : parameters);
   });
-  return [...providers, ...(onGpu ? ["cuda"] : []), "cpu"];
+  return [...providers, ...(onGpu && !hasCuda ? [withOptions("cuda", cudaOptions)] : []), "cpu"];
 }
 
-const PARAMETERS: ReadonlySet<string> = new Set([
-  "precision_mode",
-  "max_workspace_size_bytes",
-  "int8_calibration_table_name",
-  "int8_use_native_calibration_table",
+function withOptions(name: string, options: Readonly<Record<string, string>>): ExecutionProvider {
+  return Object.keys(options).length === 0 ? name : { name, ...options };
+}
+
+/** Values of the parameters of CUDA that are the number of a choice. */
+const CHOICES: Readonly<Record<string, readonly string[]>> = {
+  cudnn_conv_algo_search: ["EXHAUSTIVE", "HEURISTIC", "DEFAULT"],
+  arena_extend_strategy: ["kNextPowerOfTwo", "kSameAsRequested"],
+};
+
+const CUDA_PARAMETERS = [
+  "cudnn_conv_algo_search",
+  "gpu_mem_limit",
+  "arena_extend_strategy",
+  "do_copy_in_default_stream",
+  "use_tf32",
+];
+
+/**
+ * Options of CUDA that are parameters of the model. Triton has deprecated them in favour of the accelerator `cuda`.
+ *
+ * @throws TritonError INVALID_ARG for values that Triton rejects
+ */
+function cudaParameters({ parameters }: ModelConfig): Readonly<Record<string, string>> {
+  const options: Record<string, string> = {};
+  for (const key of CUDA_PARAMETERS) {
+    const value = parameters[key]?.stringValue;
+    if (value === undefined) continue;
+    const choices = CHOICES[key];
+    const chosen =
+      choices === undefined ? value : /^\s*\d+$/.test(value) ? choices[Number(value)] : undefined;
+    if (chosen === undefined) {
+      throw errorFor("INVALID_CONFIG", `unsupported ${key} value '${value}' is requested`);
+    }
+    options[key] = chosen;
+  }
+  return options;
+}
+
+/** ONNX Runtime's names of TensorRT's options that Triton names otherwise. */
+const RENAMED: Readonly<Record<string, string>> = {
+  max_workspace_size_bytes: "trt_max_workspace_size",
+  int8_calibration_table_name: "trt_int8_calibration_table_name",
+  int8_use_native_calibration_table: "trt_int8_use_native_calibration_table",
+};
+
+/** Options of TensorRT that Triton passes on under their own names. */
+const SAME_NAME: ReadonlySet<string> = new Set([
   "trt_max_partition_iterations",
   "trt_min_subgraph_size",
   "trt_dla_enable",
@@ -269,61 +389,26 @@ const PARAMETERS: ReadonlySet<string> = new Set([
   "trt_ep_context_embed_mode",
 ]);
 
-const PRECISIONS: readonly string[] = ["FP32", "FP16", "BF16", "INT8"];
+/** The option of TensorRT that each precision switches on. */
+const PRECISIONS: Readonly<Record<string, string | undefined>> = {
+  FP32: undefined,
+  FP16: "trt_fp16_enable",
+  BF16: "trt_bf16_enable",
+  INT8: "trt_int8_enable",
+};
 
 /** @throws TritonError INVALID_ARG for parameters that Triton's onnxruntime backend rejects, with its text */
-function checkTensorrtParameters(parameters: Readonly<Record<string, string>>): void {
+function tensorrtOptions(parameters: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const options: Record<string, string> = {};
   for (const [key, value] of Object.entries(parameters)) {
-    if (!PARAMETERS.has(key)) {
+    const name = Object.hasOwn(RENAMED, key) ? RENAMED[key] : SAME_NAME.has(key) ? key : undefined;
+    if (name !== undefined) options[name] = value;
+    else if (key !== "precision_mode") {
       const text = `unknown parameter '${key}' is provided for TensorRT Execution Accelerator`;
       throw errorFor("INVALID_CONFIG", text);
-    }
-    if (key === "precision_mode" && !PRECISIONS.includes(value)) {
+    } else if (!Object.hasOwn(PRECISIONS, value)) {
       throw errorFor("INVALID_CONFIG", `unsupported precision mode '${value}' is requested`);
-    }
+    } else if (PRECISIONS[value] !== undefined) options[PRECISIONS[value]] = "1";
   }
-}
-
-/** Parameters of Triton's onnxruntime backend whose options onnxruntime-node does not pass on. */
-const NO_EFFECT = [
-  "cudnn_conv_algo_search",
-  "gpu_mem_limit",
-  "arena_extend_strategy",
-  "do_copy_in_default_stream",
-  "use_tf32",
-  "memory.enable_memory_arena_shrinkage",
-];
-
-/** Number of choices of each parameter whose value is the number of a choice. */
-const CHOICES: Readonly<Record<string, number>> = { cudnn_conv_algo_search: 3, arena_extend_strategy: 2 };
-
-/**
- * Warns of parameters and settings that set options in Triton and have no effect here.
- *
- * @throws TritonError INVALID_ARG for values that Triton rejects, for instances on a GPU: Triton reads the values only
- * there
- */
-function warnOfUnused(
-  { name, parameters, instanceGroup }: ModelConfig,
-  settings: Readonly<Record<string, string>>,
-  warn: (message: string) => void,
-): void {
-  if (instanceGroup.some(({ kind }) => kind === "KIND_GPU")) {
-    for (const [key, count] of Object.entries(CHOICES)) {
-      const value = parameters[key]?.stringValue;
-      if (value === undefined || (/^\s*\d+$/.test(value) && Number(value) < count)) continue;
-      throw errorFor("INVALID_CONFIG", `unsupported ${key} value '${value}' is requested`);
-    }
-  }
-  const unused = NO_EFFECT.filter((key) => Object.hasOwn(parameters, key));
-  if (unused.length > 0) {
-    const why = "onnxruntime-node does not pass them on";
-    warn(`model '${name}': parameters ${quoted(unused)} have no effect: ${why}`);
-  }
-  if (settings["enable-global-threadpool"] === "1") {
-    warn(
-      `model '${name}': the setting 'enable-global-threadpool' has no effect: sessions of onnxruntime-node have threads ` +
-        "of their own; set 'intra_op_thread_count'",
-    );
-  }
+  return options;
 }

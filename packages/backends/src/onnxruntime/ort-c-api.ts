@@ -1,5 +1,3 @@
-import { readdirSync } from "node:fs";
-import { dirname, join } from "node:path";
 import {
   ASYNC_STACK_BYTES,
   type Koffi,
@@ -7,21 +5,34 @@ import {
   type NativeLibrary,
   requireKoffi,
 } from "@tritonjs/core/internal";
-import { disableTelemetry, unbundledRequire } from "@tritonjs/core/internal/worker";
+import { disableTelemetry } from "@tritonjs/core/internal/worker";
 import { errorFor, TritonError } from "@tritonjs/protocol";
+import { chooseLibrary, faultOfLibraryFile } from "./ort-library.js";
 
 /** ONNX Runtime's C interface in this process. Addresses are numbers: those of a process fit into 53 bits. */
-export interface OrtApi extends CFunctions {
+export interface OrtApi extends CFunctions, Partial<NewerFunctions> {
   readonly koffi: Koffi;
   /** Keeps the library loaded: koffi unloads it with this object. */
   readonly library: NativeLibrary;
+  /** Path of the library. */
+  readonly file: string;
   readonly version: string;
-  /** The environment that all sessions of the process share. */
-  readonly environment: number;
+  /** How the library was built, in its own words. */
+  readonly build: string;
+  /** Execution providers that the library knows: `CUDAExecutionProvider`. The file of one may be missing. */
+  readonly providers: readonly string[];
   /** Describes memory of the CPU that is not ONNX Runtime's own. */
   readonly cpuMemory: number;
   /** ONNX Runtime's allocator for small objects. */
   readonly allocator: number;
+  /**
+   * The environment that all sessions of the process share. The first call makes it.
+   *
+   * @param threads sizes of the thread pools that sessions share, if they share any
+   */
+  environment(threads?: GlobalThreads): number;
+  /** True if the environment has thread pools that sessions share. */
+  readonly hasGlobalThreads: boolean;
   copy(to: number, from: number, byteSize: number): void;
   /** @throws TritonError INTERNAL with ONNX Runtime's words if `status` is an error, which is released */
   check(status: number): void;
@@ -33,21 +44,35 @@ export interface OrtApi extends CFunctions {
   read(call: (at: number) => number): number;
 }
 
+/** Sizes of the thread pools that all sessions share. 0 is ONNX Runtime's default. */
+export interface GlobalThreads {
+  readonly intra: number;
+  readonly inter: number;
+}
+
 /** Only messages of this severity or above: ONNX Runtime also returns the errors that it writes. */
 const FATAL = 4;
 
-let loaded: OrtApi | undefined;
+/** The libraries of this process, by the path that was asked for. Any number can be in use at a time. */
+export const loadedLibraries = new Map<string, OrtApi>();
 
 /**
- * Loads ONNX Runtime's C interface.
+ * Loads a library of ONNX Runtime, once in a process.
  *
- * @throws TritonError UNAVAILABLE when koffi or onnxruntime-node is not installed or does not load, or when the library
- * does not have {@link API_VERSION}; UNSUPPORTED when the program has limited the stack of koffi's calls
+ * @param file path of the library; by default that of {@link chooseLibrary}
+ * @param provider prefers a library that has the files of this execution provider, if `file` is missing
+ * @throws TritonError UNAVAILABLE when koffi or the library is missing or does not load, or when the library does not
+ * have {@link API_VERSION}; UNSUPPORTED when the program has limited the stack of koffi's calls
  */
-export function loadOrtApi(): OrtApi {
+export function loadOrtApi(file?: string, provider?: string): OrtApi {
   disableTelemetry();
-  loaded ??= bindOrtApi(loadKoffi(), ortLibraryFile());
-  return loaded;
+  const key = file ?? ` ${provider ?? ""}`;
+  let api = loadedLibraries.get(key);
+  if (api !== undefined) return api;
+  const path = file ?? chooseLibrary(provider).file;
+  api = loadedLibraries.get(path) ?? bindOrtApi(loadKoffi(), path);
+  loadedLibraries.set(path, api).set(key, api);
+  return api;
 }
 
 function loadKoffi(): Koffi {
@@ -72,13 +97,18 @@ function loadKoffi(): Koffi {
  * @throws TritonError UNAVAILABLE for a file that is not a library of ONNX Runtime with {@link API_VERSION}
  */
 export function bindOrtApi(koffi: Koffi, file: string): OrtApi {
-  const { library, table, version } = openLibrary(koffi, file);
-  const functions = Object.fromEntries(
-    Object.entries(C_FUNCTIONS).map(([name, [index, result, parameters]]) => {
-      const types = parameters.map((parameter) => KOFFI_TYPES[parameter]);
-      return [name, koffi.decode(table[index]!, koffi.proto(KOFFI_TYPES[result], types))];
-    }),
-  ) as unknown as CFunctions;
+  const { library, table, version, apiVersion } = openLibrary(koffi, file);
+  const bind = (signatures: Readonly<Record<string, Signature>>): object =>
+    Object.fromEntries(
+      Object.entries(signatures)
+        .filter(([, [, , , since = API_VERSION]]) => since <= apiVersion)
+        .map(([name, [index, result, parameters]]) => {
+          const types = parameters.map((parameter) => KOFFI_TYPES[parameter]);
+          const [at] = addresses(koffi, table + BigInt(8 * index), 1);
+          return [name, koffi.decode(at!, koffi.proto(KOFFI_TYPES[result], types))];
+        }),
+    );
+  const functions = bind(C_FUNCTIONS) as CFunctions;
   const word = new BigUint64Array(1);
   const at = Number(koffi.address(word));
   const check = (status: number): void => {
@@ -92,12 +122,29 @@ export function bindOrtApi(koffi: Koffi, file: string): OrtApi {
     check(call(at));
     return Number(word[0]);
   };
+  let environment: number | undefined;
+  let hasGlobalThreads = false;
   return {
     ...functions,
+    ...(bind(NEWER_FUNCTIONS) as Partial<NewerFunctions>),
     koffi,
     library,
+    file,
     version,
-    environment: read((to) => functions.createEnv(FATAL, "tritonjs", to)),
+    build: functions.getBuildInfoString().replace(/^ORT Build Info: /, ""),
+    providers: availableProviders(koffi, functions, check),
+    environment(threads) {
+      if (environment !== undefined) return environment;
+      hasGlobalThreads = threads !== undefined;
+      environment =
+        threads === undefined
+          ? read((to) => functions.createEnv(FATAL, "tritonjs", to))
+          : environmentWith(functions, threads, read, check);
+      return environment;
+    },
+    get hasGlobalThreads() {
+      return hasGlobalThreads;
+    },
     cpuMemory: read((to) => functions.createCpuMemoryInfo(DEVICE_ALLOCATOR, DEFAULT_MEMORY, to)),
     allocator: read((to) => functions.getAllocatorWithDefaultOptions(to)),
     copy: koffi
@@ -108,35 +155,82 @@ export function bindOrtApi(koffi: Koffi, file: string): OrtApi {
   };
 }
 
+function environmentWith(
+  functions: CFunctions,
+  { intra, inter }: GlobalThreads,
+  read: OrtApi["read"],
+  check: OrtApi["check"],
+): number {
+  const threads = read((to) => functions.createThreadingOptions(to));
+  try {
+    check(functions.setGlobalIntraOpNumThreads(threads, intra));
+    check(functions.setGlobalInterOpNumThreads(threads, inter));
+    check(functions.setGlobalSpinControl(threads, 0));
+    return read((to) => functions.createEnvWithGlobalThreadPools(FATAL, "tritonjs", threads, to));
+  } finally {
+    functions.releaseThreadingOptions(threads);
+  }
+}
+
+function availableProviders(koffi: Koffi, functions: CFunctions, check: OrtApi["check"]): readonly string[] {
+  const out = new BigUint64Array(2);
+  const at = Number(koffi.address(out));
+  check(functions.getAvailableProviders(at, at + 8));
+  const count = Number(BigInt.asIntN(32, out[1]!));
+  const names = koffi.decode(out[0]!, "char *", count) as string[];
+  check(functions.releaseAvailableProviders(Number(out[0]), count));
+  return names;
+}
+
 const DEVICE_ALLOCATOR = 0;
 const DEFAULT_MEMORY = 0;
 
 interface OpenLibrary {
   readonly library: NativeLibrary;
-  readonly table: readonly bigint[];
+  /** Address of the structure `OrtApi`. */
+  readonly table: bigint;
   readonly version: string;
+  readonly apiVersion: number;
 }
 
 function openLibrary(koffi: Koffi, file: string): OpenLibrary {
-  let version = "unknown";
-  let cause: unknown;
+  const fault = faultOfLibraryFile(file);
+  if (fault !== undefined) throw unusable(file, fault);
+  let library: NativeLibrary;
+  let apiBase: () => number;
   try {
-    const library = koffi.load(file);
-    const base = BigInt(library.func("uint64_t OrtGetApiBase()")());
-    const [getApi, getVersion] = addresses(koffi, base, 2);
-    version = (koffi.decode(getVersion!, koffi.proto("str", [])) as () => string)();
-    const api = (koffi.decode(getApi!, koffi.proto("uint64", ["uint32"])) as (wanted: number) => number)(
-      API_VERSION,
-    );
-    if (api !== 0) return { library, table: addresses(koffi, BigInt(api), TABLE_LENGTH), version };
-  } catch (thrown) {
-    cause = thrown;
+    library = koffi.load(file);
+  } catch (cause) {
+    throw unusable(file, `got a library that does not open (${TritonError.from(cause).message})`, cause);
   }
-  const why = cause === undefined ? "" : ` (${TritonError.from(cause).message})`;
-  const text =
-    `cannot use '${file}' as ONNX Runtime: expected a library with version ${API_VERSION} of its C interface, got ` +
-    `version ${version} of ONNX Runtime${why}`;
-  throw errorFor("PACKAGE_NOT_INSTALLED", text, { cause });
+  try {
+    apiBase = library.func("uint64_t OrtGetApiBase()") as () => number;
+  } catch (cause) {
+    throw unusable(file, "got a library without the function OrtGetApiBase", cause);
+  }
+  const [getApi, getVersion] = addresses(koffi, BigInt(apiBase()), 2);
+  const version = (koffi.decode(getVersion!, koffi.proto("str", [])) as () => string)();
+  // ONNX Runtime 1.x has version x of its C interface, and the versions before.
+  const [, major = "0", minor = "0"] = /^(\d+)\.(\d+)/.exec(version) ?? [];
+  const apiVersion = major === "1" ? Number(minor) : 1000 * Number(major);
+  if (apiVersion < API_VERSION) {
+    throw unusable(
+      file,
+      `got ONNX Runtime ${version}, which is too old: it has version ${apiVersion} of the interface`,
+    );
+  }
+  const apiOf = koffi.decode(getApi!, koffi.proto("uint64", ["uint32"])) as (wanted: number) => number;
+  const table = BigInt(apiOf(API_VERSION));
+  if (table !== 0n) return { library, table, version, apiVersion };
+  throw unusable(
+    file,
+    `got ONNX Runtime ${version}, which is too new: it no longer has version ${API_VERSION} of the interface`,
+  );
+}
+
+function unusable(file: string, got: string, cause?: unknown): TritonError {
+  const text = `cannot use '${file}' as ONNX Runtime: expected a library for ${process.platform} ${process.arch} with version ${API_VERSION} or newer of its C interface, ${got}`;
+  return errorFor("PACKAGE_NOT_INSTALLED", text, { cause });
 }
 
 function addresses(koffi: Koffi, at: bigint, count: number): bigint[] {
@@ -149,7 +243,8 @@ type Parameter = "at" | "size" | "int" | "text";
 /** Results: `status` is the address of an error or 0. */
 type Result = "status" | "text" | "int" | "none";
 
-type Signature = readonly [index: number, result: Result, parameters: readonly Parameter[]];
+/** `since` is the version of the interface that has the function; by default {@link API_VERSION}. */
+type Signature = readonly [index: number, result: Result, parameters: readonly Parameter[], since?: number];
 
 /**
  * The version of ONNX Runtime's C interface that the table below describes. A library of this version or newer has all
@@ -159,6 +254,7 @@ const API_VERSION = 16;
 
 /** The functions in use: place in the structure `OrtApi`, result and parameters. */
 const C_FUNCTIONS = {
+  getErrorCode: [1, "int", ["at"]],
   getErrorMessage: [2, "text", ["at"]],
   createEnv: [3, "status", ["int", "text", "at"]],
   createSession: [7, "status", ["at", "at", "at", "at"]],
@@ -193,22 +289,79 @@ const C_FUNCTIONS = {
   getDimensions: [62, "status", ["at", "at", "size"]],
   getSymbolicDimensions: [63, "status", ["at", "at", "size"]],
   getTensorTypeAndShape: [65, "status", ["at", "at"]],
+  createMemoryInfo: [68, "status", ["text", "int", "int", "int", "at"]],
   createCpuMemoryInfo: [69, "status", ["int", "int", "at"]],
+  memoryInfoGetName: [71, "status", ["at", "at"]],
+  allocatorAlloc: [75, "status", ["at", "size", "at"]],
   allocatorFree: [76, "status", ["at", "at"]],
   getAllocatorWithDefaultOptions: [78, "status", ["at"]],
   releaseStatus: [93, "none", ["at"]],
+  releaseMemoryInfo: [94, "none", ["at"]],
   releaseSession: [95, "none", ["at"]],
   releaseValue: [96, "none", ["at"]],
   releaseRunOptions: [97, "none", ["at"]],
   releaseTypeInfo: [98, "none", ["at"]],
   releaseTensorTypeAndShapeInfo: [99, "none", ["at"]],
   releaseSessionOptions: [100, "none", ["at"]],
+  createEnvWithGlobalThreadPools: [119, "status", ["int", "text", "at", "at"]],
+  disablePerSessionThreads: [120, "status", ["at"]],
+  createThreadingOptions: [121, "status", ["at"]],
+  releaseThreadingOptions: [122, "none", ["at"]],
+  getAvailableProviders: [125, "status", ["at", "at"]],
+  releaseAvailableProviders: [126, "status", ["at", "int"]],
   addSessionConfigEntry: [130, "status", ["at", "text", "text"]],
+  createAllocator: [131, "status", ["at", "at", "at"]],
+  releaseAllocator: [132, "none", ["at"]],
+  runWithBinding: [133, "status", ["at", "at", "at"]],
+  createIoBinding: [134, "status", ["at", "at"]],
+  releaseIoBinding: [135, "none", ["at"]],
+  bindInput: [136, "status", ["at", "text", "at"]],
+  bindOutput: [137, "status", ["at", "text", "at"]],
+  bindOutputToDevice: [138, "status", ["at", "text", "at"]],
+  getBoundOutputValues: [140, "status", ["at", "at", "at", "at"]],
+  clearBoundInputs: [141, "none", ["at"]],
+  clearBoundOutputs: [142, "none", ["at"]],
+  setGlobalIntraOpNumThreads: [147, "status", ["at", "int"]],
+  setGlobalInterOpNumThreads: [148, "status", ["at", "int"]],
+  setGlobalSpinControl: [149, "status", ["at", "int"]],
+  appendRocm: [153, "status", ["at", "at"]],
+  addRunConfigEntry: [165, "status", ["at", "text", "text"]],
+  appendTensorrt: [170, "status", ["at", "at"]],
+  createTensorrtOptions: [171, "status", ["at"]],
+  updateTensorrtOptions: [172, "status", ["at", "at", "at", "size"]],
+  releaseTensorrtOptions: [174, "none", ["at"]],
+  getTensorMemoryInfo: [194, "status", ["at", "at"]],
+  synchronizeBoundInputs: [202, "status", ["at"]],
+  synchronizeBoundOutputs: [203, "status", ["at"]],
+  appendCuda: [204, "status", ["at", "at"]],
+  createCudaOptions: [205, "status", ["at"]],
+  updateCudaOptions: [206, "status", ["at", "at", "at", "size"]],
+  releaseCudaOptions: [208, "none", ["at"]],
+  appendExecutionProvider: [216, "status", ["at", "text", "at", "at", "size"]],
+  appendCann: [220, "status", ["at", "at"]],
+  createCannOptions: [221, "status", ["at"]],
+  updateCannOptions: [222, "status", ["at", "at", "at", "size"]],
+  releaseCannOptions: [224, "none", ["at"]],
+  appendDnnl: [239, "status", ["at", "at"]],
+  createDnnlOptions: [240, "status", ["at"]],
+  updateDnnlOptions: [241, "status", ["at", "at", "at", "size"]],
+  releaseDnnlOptions: [243, "none", ["at"]],
   getResizedStringTensorElementBuffer: [252, "status", ["at", "size", "size", "at"]],
+  getBuildInfoString: [254, "text", []],
+  createRocmOptions: [255, "status", ["at"]],
+  updateRocmOptions: [256, "status", ["at", "at", "at", "size"]],
+  releaseRocmOptions: [258, "none", ["at"]],
 } as const satisfies Readonly<Record<string, Signature>>;
 
-/** Number of places in the table up to the last function in use. */
-const TABLE_LENGTH = 1 + Math.max(...Object.values(C_FUNCTIONS).map(([index]) => index));
+/** Functions of newer versions. They are missing with older libraries. */
+const NEWER_FUNCTIONS = {
+  appendOpenvino: [275, "status", ["at", "at", "at", "size"], 17],
+  appendVitisai: [276, "status", ["at", "at", "at", "size"], 18],
+  registerExecutionProviderLibrary: [301, "status", ["at", "text", "at"], 22],
+  getEpDevices: [303, "status", ["at", "at", "at"], 22],
+  appendEpDevices: [304, "status", ["at", "at", "at", "size", "at", "at", "size"], 22],
+  epDeviceName: [312, "text", ["at"], 22],
+} as const satisfies Readonly<Record<string, Signature>>;
 
 /** The types as koffi names them. Addresses are integers, which koffi passes on with the least work. */
 const KOFFI_TYPES: Readonly<Record<Parameter | Result, string>> = {
@@ -226,50 +379,27 @@ type Values<P extends readonly Parameter[]> = { -readonly [I in keyof P]: Value<
 
 type FunctionOf<S extends Signature> = NativeFunction<Values<S[2]>, Value<S[1]>>;
 
-type CFunctions = {
-  readonly [Name in keyof typeof C_FUNCTIONS]: FunctionOf<(typeof C_FUNCTIONS)[Name]>;
+type Functions<Table extends Readonly<Record<string, Signature>>> = {
+  readonly [Name in keyof Table]: FunctionOf<Table[Name]>;
 };
 
-/** Names of ONNX Runtime's library by platform: the name that the binding of onnxruntime-node links to. */
-const NAMES: Readonly<Record<string, string>> = {
-  linux: "libonnxruntime.so.1",
-  darwin: "libonnxruntime.1.dylib",
-  win32: "onnxruntime.dll",
-};
+type CFunctions = Functions<typeof C_FUNCTIONS>;
 
-/**
- * Path of the library of ONNX Runtime inside the installed onnxruntime-node. Both engines use this one file, so a
- * process has it in memory once.
- *
- * @throws TritonError UNAVAILABLE when onnxruntime-node is not installed, or has no library for this machine
- */
-export function ortLibraryFile(
-  platform: string = process.platform,
-  arch: string = process.arch,
-  packageFile: () => string = () =>
-    unbundledRequire(import.meta.url).resolve("onnxruntime-node/package.json"),
-): string {
-  try {
-    const bin = join(dirname(packageFile()), "bin");
-    for (const binding of readdirSync(bin)) {
-      const folder = join(bin, binding, platform, arch);
-      const file = filesOf(folder).find((one) => one === NAMES[platform]);
-      if (file !== undefined) return join(folder, file);
-    }
-  } catch (cause) {
-    const text = `cannot find onnxruntime-node (${TritonError.from(cause).message}): install it next to @tritonjs/backends`;
-    throw errorFor("PACKAGE_NOT_INSTALLED", text, { cause });
+type NewerFunctions = Functions<typeof NEWER_FUNCTIONS>;
+
+/** A list of texts as C has it: addresses of NUL-terminated strings. The memory lives as long as the object. */
+export class CStrings {
+  readonly #list: BigUint64Array;
+  readonly #texts: readonly Uint8Array[];
+  readonly address: number;
+
+  constructor({ koffi }: Pick<OrtApi, "koffi">, texts: readonly string[]) {
+    this.#texts = texts.map((text) => Buffer.from(`${text}\0`));
+    this.#list = BigUint64Array.from([...this.#texts.map((text) => koffi.address(text)), 0n]);
+    this.address = Number(koffi.address(this.#list));
   }
-  const text =
-    `cannot find ONNX Runtime's library: expected ${NAMES[platform] ?? "a file"} in the folder bin of onnxruntime-node ` +
-    `for ${platform} ${arch}, got none`;
-  throw errorFor("PACKAGE_NOT_INSTALLED", text);
-}
 
-function filesOf(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
+  get length(): number {
+    return this.#texts.length;
   }
 }

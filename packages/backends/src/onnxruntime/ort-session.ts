@@ -24,7 +24,13 @@ import {
 import type { InferenceSession, Tensor as OrtTensor } from "onnxruntime-node";
 import { describeOnnxModel, type SessionTensor, type SessionTensors } from "./describe-onnx-model.js";
 import { modelLabel } from "./onnx-file.js";
-import type { ExecutionProvider, OnnxRuntimeOptions, SessionData } from "./onnx-options.js";
+import {
+  type NativeOptions,
+  type OnnxRuntimeOptions,
+  providersForWorker,
+  type SessionData,
+} from "./onnx-options.js";
+import { canonicalName, type ExecutionProvider } from "./provider-names.js";
 
 /**
  * Opens a session on the first provider that works. ONNX Runtime's Node binding rejects a list of providers when the
@@ -37,7 +43,8 @@ export async function createSession(
   data: SessionData,
   warn: (message: string) => void,
 ): Promise<{ readonly session: InferenceSession; readonly provider: string }> {
-  const chain = data.strict ? data.providers.slice(0, 1) : withCpu(data.providers);
+  const providers = providersForWorker(data.providers);
+  const chain = data.strict ? providers.slice(0, 1) : withCpu(providers);
   let failure: unknown;
   for (const [i, provider] of chain.entries()) {
     try {
@@ -77,15 +84,22 @@ function withCpu(providers: readonly ExecutionProvider[]): readonly ExecutionPro
 }
 
 export function providerName(provider: ExecutionProvider): string {
-  return typeof provider === "string" ? provider : provider.name;
+  return canonicalName(typeof provider === "string" ? provider : provider.name);
 }
 
 function messageOf(error: unknown): string {
   return TritonError.from(error).message.split("\n")[0]!;
 }
 
-/** Providers that run on NVIDIA's GPUs and take the number of the GPU. */
-const ON_NVIDIA: ReadonlySet<string> = new Set(["cuda", "tensorrt"]);
+/** Providers that run on GPUs and take the number of the GPU. */
+const NUMBERED: ReadonlySet<string> = new Set([
+  "cuda",
+  "tensorrt",
+  "nvtensorrtrtx",
+  "rocm",
+  "migraphx",
+  "dml",
+]);
 
 /**
  * The providers to try for an instance, in order: the requested ones; by default `cuda` for an instance on a GPU and
@@ -99,7 +113,8 @@ export function providersFor(
   if (kind !== "KIND_GPU") return providers;
   return providers.map((provider) => {
     const options = typeof provider === "string" ? { name: provider } : provider;
-    return ON_NVIDIA.has(options.name) ? { deviceId: id, ...options } : provider;
+    if (!NUMBERED.has(canonicalName(options.name)) || Object.hasOwn(options, "device_id")) return provider;
+    return { deviceId: id, ...options };
   });
 }
 
@@ -110,7 +125,7 @@ export function needsProcess(providers: readonly ExecutionProvider[]): boolean {
 
 type SessionSettings = Omit<
   OnnxRuntimeOptions,
-  "model" | "engine" | "executionProviders" | "strictProviders" | "onWarning"
+  "model" | "engine" | "executionProviders" | "strictProviders" | "onWarning" | keyof NativeOptions
 >;
 
 /** ONNX Runtime also throws the errors that it writes. Its warnings concern graphs, not faults. */

@@ -3,10 +3,10 @@ import { configText, sequenceFlags, sequenceOfFlags } from "@tritonjs/core/inter
 import {
   type ErrorCode,
   errorReasons,
+  type InferOptions,
   isDecoupled,
   type Parameters,
   type ParameterValue,
-  type RequestSequence,
   TritonError,
 } from "@tritonjs/protocol";
 import { FrameBody, type MemoryDescription, type PythonTensor } from "./frames.js";
@@ -210,7 +210,14 @@ function writeCorrelationId(id: bigint | string | undefined): string | readonly 
   return typeof id === "string" ? [id] : String(id ?? 0n);
 }
 
-/** Reads the sequence of a request that a model makes. */
-export function readSequence({ correlationId: id, flags }: WireCall): RequestSequence {
-  return sequenceOfFlags(typeof id === "string" ? BigInt(id) : id[0], flags);
+/** Reads the scalars of a request that a model makes, as options of its call. */
+export function readCallScalars({
+  correlationId: id,
+  flags,
+  timeout,
+}: WireCall): Pick<InferOptions, "sequence" | "queueTimeoutMicroseconds"> {
+  return {
+    queueTimeoutMicroseconds: timeout,
+    sequence: sequenceOfFlags(typeof id === "string" ? BigInt(id) : id[0], flags),
+  };
 }

@@ -6,8 +6,8 @@ import { FrameBody, readTensors } from "./frames.js";
 import {
   type FromPython,
   parametersJson,
+  readCallScalars,
   readParameters,
-  readSequence,
   type WireAsk,
   type WireCall,
   writeError,
@@ -160,9 +160,8 @@ export class PythonCallHost {
       requestedOutputs: call.requested,
       id: call.id,
       parameters: readParameters(call.parameters),
-      queueTimeoutMicroseconds: call.timeout,
       ...(call.version === -1 ? {} : { modelVersion: call.version }),
-      sequence: readSequence(call),
+      ...readCallScalars(call),
     });
     for await (const answer of answers) {
       this.#answer(call.call, answer);

@@ -225,10 +225,14 @@ function elementsOf(reader: ByteReader, length: number, read: () => UbjsonValue)
 
 /** Turns big-endian elements into the order of this machine, in place. */
 function swapped(buffer: ArrayBuffer, size: number): ArrayBuffer {
-  const bytes = Buffer.from(buffer);
-  if (size === 2) bytes.swap16();
-  else if (size === 4) bytes.swap32();
-  else if (size === 8) bytes.swap64();
+  const bytes = new Uint8Array(buffer);
+  for (let at = 0; at < bytes.length; at += size) {
+    for (let i = 0; i < size >> 1; i++) {
+      const byte = bytes[at + i]!;
+      bytes[at + i] = bytes[at + size - 1 - i]!;
+      bytes[at + size - 1 - i] = byte;
+    }
+  }
   return buffer;
 }
 

@@ -1,17 +1,9 @@
-import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { type Backend, type Executor, workerExecutor } from "@tritonjs/core/backend";
+import { availableParallelism } from "node:os";
+import { type Backend, type Executor, type ExecutorContext, workerExecutor } from "@tritonjs/core/backend";
 import { inlineRequests, nextTurn } from "@tritonjs/core/internal";
-import {
-  assertOptions,
-  type DescribedTensor,
-  errorFor,
-  type Isolation,
-  optionTypes,
-  type Tensor,
-} from "@tritonjs/protocol";
+import { assertOptions, type DescribedTensor, type Isolation, type Tensor } from "@tritonjs/protocol";
 import type { Forest } from "./forest.js";
-import { detectModelType, type ModelType, readForest } from "./read-forest.js";
+import { addWorkMemory } from "./margins.js";
 import {
   type AnswerPlan,
   EXPLANATION,
@@ -22,14 +14,16 @@ import {
   Scorer,
   scoreTensors,
 } from "./scorer.js";
+import { openForest, settingsOf, TREES_OPTION_TYPES, type TreesOptions } from "./tree-model.js";
 
 /**
  * A backend that runs a tree ensemble of XGBoost, LightGBM, Treelite or scikit-learn, without native code. The input is
  * `input__0` (FP32, `[rows, features]`, NaN for missing values), and the output `output__0` (FP32, `[rows, scores]`):
  * the file decides on both, so `bind` needs no specifications. Scores are those of the library's own `predict`.
  *
- * Rows are scored on this thread, with a turn of the event loop after each millisecond. `isolation: "worker"` in the
- * instance group scores them in worker threads, which share the model's memory.
+ * Rows are scored on this thread, with a turn of the event loop after each millisecond; batches that take more than four
+ * milliseconds in a worker thread, which shares the model's memory. `isolation` of the instance group chooses one for all
+ * batches.
  *
  * @throws TritonError NOT_FOUND for a missing file; INVALID_ARG for a broken one and for invalid options; UNSUPPORTED
  * for models that cannot be served, for instance with several targets
@@ -45,170 +39,14 @@ export function trees(options: TreesOptions): Backend {
   return forestBackend(forest, plan, false);
 }
 
-/** Reads a model as {@link trees} does. */
-export function openForest(options: TreesOptions): Forest {
-  const { model, modelType, rounds, allowUnknownFields = false } = options;
-  const bytes = model instanceof Uint8Array ? model : readFile(model);
-  return readForest(bytes, modelType ?? detectModelType(bytes), { rounds, allowUnknownFields });
-}
-
-/** The settings of options, with defaults. @throws TritonError INVALID_ARG for a threshold that is not a number */
-function settingsOf(options: TreesOptions) {
-  const {
-    isClassifier = false,
-    predictProba = false,
-    bothClasses = false,
-    threshold = 0.5,
-    treeShap = false,
-  } = options;
-  if (typeof threshold !== "number" || Number.isNaN(threshold)) {
-    throw errorFor("INVALID_OPTION", `threshold: expected a number, got ${threshold}`);
-  }
-  return { isClassifier, predictProba, bothClasses, threshold: Math.fround(threshold), explains: treeShap };
-}
-
-function readFile(model: string | URL): Uint8Array {
-  const path = model instanceof URL ? fileURLToPath(model) : model;
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    const text = `cannot read the tree model '${path}': ${(error as Error).message}`;
-    throw errorFor("MODEL_FILES_NOT_FOUND", text, { cause: error });
-  }
-}
-
-/** Options of {@link trees}. */
-export interface TreesOptions {
-  /** Path of the model file, or its bytes. */
-  readonly model: string | URL | Uint8Array;
-  /**
-   * Format of the file.
-   *
-   * @default recognized by the file's first bytes
-   */
-  readonly modelType?: ModelType;
-  /**
-   * True to answer the class of each row as a number: the class with the largest score, or for a binary model 1 if its
-   * score is above `threshold`. False for the scores themselves, as `predict` of the library gives them.
-   *
-   * @default false
-   */
-  readonly isClassifier?: boolean;
-  /**
-   * True for a classifier that answers the probability of each class, and a binary one that of class 1. Without
-   * `isClassifier`, the scores of a multi-class model are still made by softmax.
-   *
-   * @default false
-   */
-  readonly predictProba?: boolean;
-  /** True for a binary classifier that answers the probabilities of class 0 and class 1. @default false */
-  readonly bothClasses?: boolean;
-  /** Scores above it are class 1 of a binary classifier. @default 0.5 */
-  readonly threshold?: number;
-  /**
-   * True for a second output `treeshap_output` (FP32, `[rows, classes * (features + 1)]`, 1 class for a regression):
-   * for each class, the part of each feature in the sum of a row, then the expected sum. The file must have the weights
-   * of its training rows, as those of XGBoost and LightGBM have.
-   *
-   * @default false
-   */
-  readonly treeShap?: boolean;
-  /**
-   * Boosting rounds to use: the first ones, or "best" for those up to `best_iteration` of XGBoost's early stopping.
-   *
-   * @default all, as `Booster.predict` of XGBoost does
-   */
-  readonly rounds?: number | "best";
-  /**
-   * Whether fields of an XGBoost document that are not known are ignored. They may change predictions, so they are
-   * refused otherwise.
-   *
-   * @default false
-   */
-  readonly allowUnknownFields?: boolean;
-}
-
-const TREES_OPTION_TYPES = optionTypes<TreesOptions>({
-  model: ["object", "string"],
-  modelType: "string",
-  isClassifier: "boolean",
-  predictProba: "boolean",
-  bothClasses: "boolean",
-  threshold: "any",
-  treeShap: "boolean",
-  rounds: ["number", "string"],
-  allowUnknownFields: "boolean",
-});
-
-/**
- * A tree ensemble to call directly, for callbacks and programs without a server: synchronous, in microseconds for a
- * row.
- *
- * @example
- * ```ts
- * const fraud = new TreeModel({ model: "fraud.json" });
- * const [probability] = fraud.predict(Float32Array.of(120.5, 3, Number.NaN));
- * ```
- */
-export class TreeModel {
-  readonly #scorer: Scorer;
-
-  /** @throws TritonError as {@link trees} */
-  constructor(options: TreesOptions) {
-    const forest = openForest(options);
-    this.#scorer = new Scorer(forest, planAnswers(forest, settingsOf(options)));
-  }
-
-  /** Number of values of a row. */
-  get features(): number {
-    return this.#scorer.forest.features;
-  }
-
-  /** Number of answers of a row. */
-  get columns(): number {
-    return this.#scorer.plan.columns;
-  }
-
-  /**
-   * Scores rows.
-   *
-   * @param values one row or several, one after another, `features` values each; NaN for missing values
-   * @returns `columns` answers for each row
-   * @throws TritonError INVALID_ARG unless `values` are whole rows
-   */
-  predict(values: Float32Array): Float32Array {
-    const rows = this.#rowsOf(values);
-    const answers = new Float32Array(rows * this.columns);
-    this.#scorer.score(values, 0, rows, answers);
-    return answers;
-  }
-
-  /**
-   * Explains rows; needs the option `treeShap`.
-   *
-   * @returns for each row and class the part of each feature, then the expected sum
-   * @throws TritonError INVALID_ARG unless `values` are whole rows, and without the option
-   */
-  explain(values: Float32Array): Float32Array {
-    const rows = this.#rowsOf(values);
-    if (!this.#scorer.plan.explains) {
-      throw errorFor("INVALID_OPTION", "explain: expected the option treeShap, got a model without it");
-    }
-    const explanations = new Float32Array(rows * this.#scorer.explanationColumns);
-    this.#scorer.explain(values, 0, rows, explanations);
-    return explanations;
-  }
-
-  #rowsOf(values: Float32Array): number {
-    const rows = values.length / this.features;
-    if (values instanceof Float32Array && Number.isInteger(rows)) return rows;
-    const text = `rows: expected a Float32Array of a multiple of ${this.features} values, got ${values.length}`;
-    throw errorFor("INVALID_INPUT", text);
-  }
-}
-
 /** Largest batch, unless the configuration has another: that of the examples of Triton's documentation. */
 const MAX_BATCH_SIZE = 32_768;
+
+/**
+ * Slices of a millisecond above which a batch is scored in a worker. A worker takes 0.1 to 0.2 ms longer: 5% of the
+ * smallest such batch.
+ */
+const SLICES_INLINE = 4;
 
 /** Where instances can run, the default first. */
 export const FOREST_ISOLATIONS: readonly Isolation[] = ["inline", "worker"];
@@ -220,8 +58,9 @@ export const FOREST_ISOLATIONS: readonly Isolation[] = ["inline", "worker"];
  */
 export function forestBackend(forest: Forest, plan: AnswerPlan, squeezes: boolean): Backend {
   // Throws for a model that cannot be explained, before an instance loads.
-  const { explanationColumns } = new Scorer(forest, plan);
-  let data: ForestData | undefined;
+  const scorer = new Scorer(forest, plan);
+  const { explanationColumns } = scorer;
+  const spareWork: number[] = [];
   return {
     backendName: "fil",
     platform: "",
@@ -240,14 +79,67 @@ export function forestBackend(forest: Forest, plan: AnswerPlan, squeezes: boolea
           `model '${context.info.modelName}': its trees are scored on the CPU; KIND_GPU has no effect`,
         );
       }
-      if (context.hosting.isolation !== "worker") return inlineForest(new Scorer(forest, plan), squeezes);
-      data ??= { forest: sharedForest(forest), plan };
-      const entry = new URL("./scorer.js", import.meta.url);
-      const executor = workerExecutor(
-        { entry, data, interruptible: true, tensorsOnly: true, reusesThread: true },
-        context,
-      );
-      return squeezes ? squeezing(executor) : executor;
+      const inWorker = () => {
+        const executor = forestWorker(forest, plan, spareWork, context);
+        return squeezes ? squeezing(executor) : executor;
+      };
+      if (context.hosting.isolation === "worker") return inWorker();
+      const inline = inlineForest(scorer, squeezes);
+      const chooses = context.hosting.isolation === undefined && availableParallelism() > 1;
+      return chooses ? largeInWorker(inline, SLICES_INLINE * scorer.rowsPerSlice, inWorker) : inline;
+    },
+  };
+}
+
+/** @param spareWork addresses of working memory of workers that have stopped */
+function forestWorker(
+  forest: Forest,
+  plan: AnswerPlan,
+  spareWork: number[],
+  context: ExecutorContext,
+): Executor {
+  const workAt = spareWork.pop() ?? addWorkMemory(forest);
+  const data: ForestData = { forest, plan, workAt };
+  const entry = new URL("./scorer.js", import.meta.url);
+  const executor = workerExecutor(
+    { entry, data, interruptible: true, tensorsOnly: true, reusesThread: true },
+    context,
+  );
+  const stop = executor.stop.bind(executor);
+  executor.stop = async () => {
+    await stop();
+    spareWork.push(workAt);
+  };
+  return executor;
+}
+
+/**
+ * Adds a worker to an executor on this thread. The first batch of more than `most` rows starts it, and later ones are
+ * scored there.
+ */
+function largeInWorker(inline: Executor, most: number, inWorker: () => Executor): Executor {
+  let worker: Executor | undefined;
+  let isReady = false;
+  const start = () => {
+    worker = inWorker();
+    // Without a healthy worker, this thread scores all batches.
+    worker.onHealth = (healthy) => (isReady = healthy);
+    worker.start().then(
+      () => (isReady = true),
+      () => {},
+    );
+  };
+  return {
+    ...inline,
+    execute: (execution) => {
+      const rows = execution.requests.reduce((sum, request) => sum + request.rows, 0);
+      if (rows <= most) return inline.execute(execution);
+      if (isReady) return worker!.execute(execution);
+      if (worker === undefined) start();
+      return inline.execute(execution);
+    },
+    stop: async () => {
+      await worker?.stop();
     },
   };
 }
@@ -294,19 +186,4 @@ function inlineForest(scorer: Scorer, squeezed: boolean): Executor {
       },
     },
   );
-}
-
-/** A copy of a forest whose arrays threads share. */
-function sharedForest(forest: Forest): Forest {
-  const entries = Object.entries(forest).map(([key, value]) => [
-    key,
-    ArrayBuffer.isView(value) ? shared(value) : value,
-  ]);
-  return Object.fromEntries(entries) as Forest;
-}
-
-function shared(array: ArrayBufferView): ArrayBufferView {
-  const memory = new SharedArrayBuffer(array.byteLength);
-  new Uint8Array(memory).set(new Uint8Array(array.buffer, array.byteOffset, array.byteLength));
-  return array instanceof Int32Array ? new Int32Array(memory) : new Float64Array(memory);
 }

@@ -1,13 +1,22 @@
 import { errorFor } from "@tritonjs/protocol";
 import {
+  FIRST_CODE,
   type Forest,
   type ForestHead,
+  Header,
   invalidModel,
   keyAtMost,
   keyBelow,
+  MAX_CATEGORY,
+  MISSING_CODE,
+  NODE_BYTES,
+  NODES_AT,
   notSupported,
   SMALLEST_KEY,
+  TREE_BYTES,
+  TREES_AT_ONCE,
 } from "./forest.js";
+import { newMemory } from "./kernel.js";
 
 /** How a node compares the value `x` of its feature with its threshold `t`: rows with a true comparison go left. */
 export type Comparison = "<" | "<=" | ">" | ">=";
@@ -41,11 +50,20 @@ export interface SourceTree {
   readonly group: number;
 }
 
-/** Places of nodes are 31-bit integers, and a node takes four. */
-const MAX_NODES = 2 ** 29 - 1;
+/** Addresses are 31-bit integers. */
+const MAX_BYTES = 2 ** 31 - 1;
 
-/** Categories are exact in 32-bit floats up to here. */
-const MAX_CATEGORY = 2 ** 24;
+/** Rows of a block. Its keys and a tree fit into the first cache. */
+const BLOCK_ROWS = 64;
+
+/** Bound of the keys of a block, for models of many features. */
+const BLOCK_KEYS = 64 * 1024;
+
+/** Bits for each category that a set may take, so that memory stays proportional to the file; larger sets are lists. */
+const BITS_OF_CATEGORY = 64;
+
+/** Bits that any set may take. */
+const BITS_OF_SET = 4096;
 
 /**
  * Puts trees into the flat form of a {@link Forest}, and checks them: children exist, no node has two parents, features
@@ -58,10 +76,10 @@ export class ForestBuilder {
   readonly #depths = new GrowingArray(Int32Array);
   readonly #treeGroups = new GrowingArray(Int32Array);
   readonly #leaves = new GrowingArray(Float64Array);
-  readonly #categoryNodes = new GrowingArray(Int32Array);
-  readonly #categories = new GrowingArray(Int32Array);
+  /** Sets of categorical nodes: bits, or sorted lists of codes. */
+  readonly #sets = new GrowingArray(Int32Array);
   readonly #covers = new GrowingArray(Float64Array);
-  /** Places in `usedFeatures` by feature, and by `-1 - feature` for nodes that treat values around 0 as missing. */
+  /** Places in `usedFeatures`: three for each feature, one for each {@link KeyKind}. */
   readonly #slots = new Map<number, number>();
   #hasCovers = true;
 
@@ -86,8 +104,7 @@ export class ForestBuilder {
     }
     if (!Number.isInteger(size) || size < 1)
       throw invalidModel(`tree ${number}: expected at least one node, got ${size}`);
-    if (this.#nodes.length / 4 + size > MAX_NODES)
-      throw notSupported(`the model has more than ${MAX_NODES} nodes`);
+    if (4 * this.#nodes.length + NODE_BYTES * size > MAX_BYTES) throw tooLarge();
     const seen = new Uint8Array(size);
     const first = this.#nodes.length;
     // Breadth first: `order` has the nodes of the file in the order of the places here.
@@ -130,11 +147,16 @@ export class ForestBuilder {
     this.#treeGroups.push(group);
   }
 
-  /** @throws TritonError INVALID_ARG for a class without trees whose leaves would be averaged */
+  /**
+   * @throws TritonError INVALID_ARG for a class without trees whose leaves would be averaged, UNSUPPORTED for a model that
+   * is too large
+   */
   build(): Forest {
-    const { groups, averages } = this.head;
+    const { groups, averages, single } = this.head;
     const treeGroups = this.#treeGroups.toArray();
     const slots = [...this.#slots.keys()];
+    const slotsOf = (kind: KeyKind) =>
+      Int32Array.from(slots.flatMap((key, slot) => (key % KEY_KINDS === kind ? [slot] : [])));
     const treesOfGroup = new Int32Array(groups);
     for (const group of treeGroups) {
       if (group >= 0) treesOfGroup[group]!++;
@@ -144,21 +166,99 @@ export class ForestBuilder {
       throw invalidModel(
         "expected at least one tree for each class of a model that averages its trees, got none",
       );
+    const categorySlots = slotsOf(KeyKind.category);
+    let blockRows = BLOCK_ROWS;
+    while (blockRows > TREES_AT_ONCE && 2 * slots.length * blockRows > BLOCK_KEYS) blockRows /= 2;
+    const trees = this.#roots.length;
+    const paddedTrees = Math.max(1, Math.ceil(trees / TREES_AT_ONCE)) * TREES_AT_ONCE;
+    const hasCovers = this.#hasCovers && trees > 0;
+    const padding = this.#addPaddingLeaf();
+    const treesAt = NODES_AT + 4 * this.#nodes.length;
+    const leavesAt = treesAt + TREE_BYTES * paddedTrees;
+    const coversAt = leavesAt + 8 * this.#leaves.length;
+    const setsAt = coversAt + (hasCovers ? 8 * this.#covers.length : 0);
+    const end = setsAt + 4 * this.#sets.length;
+    if (end > MAX_BYTES) throw tooLarge();
+    const memory = newMemory(end);
+    const { buffer } = memory;
+    const integers = new Int32Array(buffer);
+    integers.set(
+      [treesAt, treesAt + TREE_BYTES * paddedTrees, leavesAt, 8 * groups, single ? 1 : 0].concat(
+        categorySlots.length > 0 ? 1 : 0,
+      ),
+      Header.treesBegin,
+    );
+    this.#writeNodes(integers, blockRows, setsAt);
+    this.#writeTrees(integers.subarray(treesAt >> 2), paddedTrees, NODES_AT + 4 * padding);
+    const leaves = new Float64Array(buffer, leavesAt, this.#leaves.length);
+    leaves.set(this.#leaves.items);
+    const covers = new Float64Array(buffer, coversAt, hasCovers ? this.#covers.length : 0);
+    if (hasCovers) covers.set(this.#covers.items);
+    integers.set(this.#sets.items, setsAt >> 2);
     return {
       ...this.head,
-      nodes: this.#nodes.toArray(),
-      roots: this.#roots.toArray(),
-      usualSteps: this.#usualSteps.toArray(),
-      depths: this.#depths.toArray(),
+      memory,
+      integers,
+      roots: this.#roots.toArray().map((place) => NODES_AT + 4 * place),
+      depth: this.#depths.items.reduce((one, other) => Math.max(one, other), 0),
+      usualSteps: this.#usualSteps.items.reduce((one, other) => one + other, 0),
       treeGroups,
-      leaves: this.#leaves.toArray(),
-      usedFeatures: Int32Array.from(slots, (key) => (key < 0 ? -1 - key : key)),
-      zeroMissingSlots: Int32Array.from(slots.flatMap((key, slot) => (key < 0 ? [slot] : []))),
-      categoryNodes: this.#categoryNodes.toArray(),
-      categories: this.#categories.toArray(),
+      leaves,
+      usedFeatures: Int32Array.from(slots, (key) => Math.floor(key / KEY_KINDS)),
+      zeroMissingSlots: slotsOf(KeyKind.zeroMissing),
+      categorySlots,
+      blockRows,
       treesOfGroup,
-      covers: this.#hasCovers ? this.#covers.toArray() : new Float64Array(),
+      covers,
     };
+  }
+
+  /**
+   * Adds a leaf for trees that only fill up a group of eight, and returns its place. Adding -0 to any number changes
+   * nothing.
+   */
+  #addPaddingLeaf(): number {
+    const place = this.#nodes.length;
+    for (let i = 0; i < 4; i++) this.#nodes.push(0);
+    this.#setNode(place, 0, SMALLEST_KEY, place - 4, this.#leaves.length);
+    for (let i = 0; i < this.head.leafWidth; i++) this.#leaves.push(-0);
+    if (this.#hasCovers) this.#covers.push(0);
+    return place;
+  }
+
+  /**
+   * @param count number of trees, with those that only fill up a group of eight
+   * @param padding address of the root of those
+   */
+  #writeTrees(to: Int32Array, count: number, padding: number): void {
+    const [steps, depths] = [this.#usualSteps.items, this.#depths.items];
+    const most = (list: Int32Array, tree: number) =>
+      list.subarray(tree, tree + TREES_AT_ONCE).reduce((one, other) => Math.max(one, other), 0);
+    for (let tree = 0; tree < count; tree++) {
+      const at = (TREE_BYTES * tree) >> 2;
+      if (tree >= this.#roots.length) {
+        to.set([padding, 0, 0, 0, 1], at);
+        continue;
+      }
+      const group = this.#treeGroups.get(tree);
+      const root = NODES_AT + 4 * this.#roots.get(tree);
+      const values = group < 0 ? this.head.groups : 1;
+      to.set([root, steps[tree]!, depths[tree]!, 8 * Math.max(0, group), values], at);
+      if (tree % TREES_AT_ONCE === 0) to.set([most(steps, tree), most(depths, tree)], at + 5);
+    }
+  }
+
+  /** Writes the nodes with addresses in place of their numbers. */
+  #writeNodes(integers: Int32Array, blockRows: number, setsAt: number): void {
+    const nodes = this.#nodes.items;
+    let to = NODES_AT >> 2;
+    for (let at = 0; at < nodes.length; at += 4, to += 4) {
+      const last = nodes[at + 3]!;
+      integers[to] = nodes[at]! * 4 * blockRows;
+      integers[to + 1] = last < -1 ? setsAt + nodes[at + 1]! : nodes[at + 1]!;
+      integers[to + 2] = NODES_AT + 4 * nodes[at + 2]!;
+      integers[to + 3] = last < 0 ? last : 8 * last;
+    }
   }
 
   #addCover(tree: SourceTree, node: number, problem: Problem): void {
@@ -174,7 +274,7 @@ export class ForestBuilder {
 
   #setLeaf(place: number, tree: SourceTree, node: number, problem: Problem): void {
     const { leafWidth } = this.head;
-    this.#setNode(place, 0, SMALLEST_KEY, place - 4, this.#leaves.length / leafWidth);
+    this.#setNode(place, 0, SMALLEST_KEY, place - 4, this.#leaves.length);
     for (let i = 0; i < leafWidth; i++) {
       const value = tree.leaf(node, i);
       if (typeof value !== "number" || Number.isNaN(value))
@@ -199,10 +299,9 @@ export class ForestBuilder {
     const split = tree.categorical?.(node);
     if (split !== undefined) {
       const [match, other] = split.matchesGoRight ? [right, left] : [left, right];
-      const index = this.#addCategories(feature, split.categories, missing === match, (text) =>
-        problem(node, text),
-      );
-      this.#setNode(place, -1 - index, 0, children, -1);
+      const set = this.#addSet(split.categories, missing === match, (text) => problem(node, text));
+      const position = 2 * this.#slotOf(feature, KeyKind.category);
+      this.#setNode(place, position, set.offset, children, -1 - set.size);
       return [match, other];
     }
     const threshold = tree.threshold[node]!;
@@ -211,7 +310,8 @@ export class ForestBuilder {
     const comparison = typeof tree.comparison === "string" ? tree.comparison : tree.comparison(node);
     const { key, smallerGoLeft } = limitOf(comparison, threshold);
     const [smaller, larger] = smallerGoLeft ? [left, right] : [right, left];
-    const position = 2 * this.#slotOf(feature, tree.zeroIsMissing?.(node) ?? false);
+    const position =
+      2 * this.#slotOf(feature, tree.zeroIsMissing?.(node) ? KeyKind.zeroMissing : KeyKind.number);
     if (missing === larger) {
       this.#setNode(place, position, key, children, -1);
       return [smaller, larger];
@@ -221,39 +321,56 @@ export class ForestBuilder {
     return [larger, smaller];
   }
 
-  #setNode(place: number, position: number, key: number, child: number, leaf: number): void {
+  #setNode(place: number, position: number, limit: number, child: number, last: number): void {
     this.#nodes.set(place, position);
-    this.#nodes.set(place + 1, key);
+    this.#nodes.set(place + 1, limit);
     this.#nodes.set(place + 2, child);
-    this.#nodes.set(place + 3, leaf);
+    this.#nodes.set(place + 3, last);
   }
 
-  #addCategories(
-    feature: number,
+  /** @returns the size of a set, and its offset among the sets, odd for a list */
+  #addSet(
     given: ArrayLike<number>,
     missingMatch: boolean,
     problem: (text: string) => Error,
-  ): number {
-    const begin = this.#categories.length;
+  ): { offset: number; size: number } {
+    let bits = FIRST_CODE;
     for (let i = 0; i < given.length; i++) {
       const category = given[i]!;
       if (!Number.isInteger(category) || category < 0 || category > MAX_CATEGORY)
         throw problem(`expected categories from 0 to ${MAX_CATEGORY}, got ${category}`);
+      bits = Math.max(bits, category + FIRST_CODE + 1);
     }
-    for (const category of new Set(Int32Array.from(given).sort())) this.#categories.push(category);
-    const index = this.#categoryNodes.length / 4;
-    for (const value of [feature, begin, this.#categories.length, missingMatch ? 1 : 0])
-      this.#categoryNodes.push(value);
-    return index;
+    const codes = new Set(Int32Array.from(given, (category) => category + FIRST_CODE).sort());
+    const offset = 4 * this.#sets.length;
+    if (bits <= BITS_OF_SET + BITS_OF_CATEGORY * given.length) {
+      const words = new Int32Array(Math.ceil(bits / 32));
+      if (missingMatch) words[0]! |= 1 << MISSING_CODE;
+      for (const code of codes) words[code >> 5]! |= 1 << (code & 31);
+      for (const word of words) this.#sets.push(word);
+      return { offset, size: bits };
+    }
+    if (missingMatch) this.#sets.push(MISSING_CODE);
+    for (const code of codes) this.#sets.push(code);
+    return { offset: offset + 1, size: this.#sets.length - offset / 4 };
   }
 
-  #slotOf(feature: number, zeroIsMissing: boolean): number {
-    const key = zeroIsMissing ? -1 - feature : feature;
+  #slotOf(feature: number, kind: KeyKind): number {
+    const key = KEY_KINDS * feature + kind;
     const found = this.#slots.get(key);
     if (found !== undefined) return found;
     this.#slots.set(key, this.#slots.size);
     return this.#slots.size - 1;
   }
+}
+
+/** What the keys of a feature are. In those of `zeroMissing`, values around 0 are missing ones. */
+const KeyKind = { number: 0, zeroMissing: 1, category: 2 } as const;
+type KeyKind = (typeof KeyKind)[keyof typeof KeyKind];
+const KEY_KINDS = 3;
+
+function tooLarge(): Error {
+  return notSupported("the model has more than 2 GiB of nodes and leaves");
 }
 
 type Problem = (node: number, text: string) => Error;
@@ -296,6 +413,11 @@ class GrowingArray<A extends Int32Array | Float64Array> {
 
   get(index: number): number {
     return this.#items[index]!;
+  }
+
+  /** The numbers, until the next one is added. */
+  get items(): A {
+    return this.#items.subarray(0, this.length) as A;
   }
 
   toArray(): A {

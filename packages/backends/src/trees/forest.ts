@@ -1,4 +1,5 @@
 import { errorFor, type TritonError } from "@tritonjs/protocol";
+import type { ForestMemory } from "./kernel.js";
 
 /** Task of a model, as its file states it. */
 export type Task = "binary" | "multiclass" | "regression" | "ranking" | "anomaly";
@@ -43,24 +44,32 @@ export interface ForestHead {
 }
 
 /**
- * A tree ensemble in flat arrays, which threads can share.
+ * A tree ensemble in the memory of its kernel, which threads share.
  *
- * A node is four integers of `nodes`: the position in a row's keys, the key of the threshold, the place of the child
- * for smaller keys (the other child follows it), and -1. A leaf has its number instead of -1, and the threshold that no
- * key is below, and its second child is the leaf itself. So a step is the same for all nodes, without branches:
+ * A node is four integers: the offset of its key in a row's keys, the key of the threshold, the address of the child for
+ * smaller keys (the other child follows it), and -1. A leaf has the offset of its values instead of -1, and the threshold
+ * that no key is below, and its second child is the leaf itself. So a step is the same for all nodes, without branches:
  *
- *     nodes:  [ position, key, child, -1 ] ... child: [ ... ] [ ... ]
+ *     nodes:  [ key offset, threshold, child, -1 ] ... child: [ ... ] [ ... ]
  *
- * Keys are integers in the order of the floats. Each used feature has two: of its value and of the negated value.
- * Missing values have the largest key in both, so that they always go to the second child.
+ * Keys are integers in the order of the floats. Each used feature has two: of its value and of the negated value. Missing
+ * values have the largest key in both, so that they always go to the second child.
+ *
+ * A categorical node has the address of a set instead of the threshold, and -1 - size instead of -1. The key is the code of
+ * a category: {@link MISSING_CODE}, {@link NO_CODE}, or the category + 2. Rows whose code is in the set go to the first
+ * child. The size is the number of the set's bits, or at an odd address that of the codes in a sorted list.
  */
 export interface Forest extends ForestHead {
-  readonly nodes: Int32Array;
-  /** Places of the roots in `nodes`. */
+  /** Begins with the {@link Header}. Scorers append their working memory. */
+  readonly memory: ForestMemory;
+  /** All integers of the memory; the node at an address begins at `address >> 2`. */
+  readonly integers: Int32Array<SharedArrayBuffer>;
+  /** Addresses of the roots. */
   readonly roots: Int32Array;
-  /** Number of steps in each tree after which most rows are at a leaf, and after which all rows are. */
-  readonly usualSteps: Int32Array;
-  readonly depths: Int32Array;
+  /** Largest number of steps to a leaf. */
+  readonly depth: number;
+  /** Number of steps of most rows in all trees. */
+  readonly usualSteps: number;
   /** Group of each tree; -1 for trees whose leaves have a value for each group. */
   readonly treeGroups: Int32Array;
   readonly leaves: Float64Array;
@@ -68,17 +77,55 @@ export interface Forest extends ForestHead {
   readonly usedFeatures: Int32Array;
   /** Places in `usedFeatures` of pairs of keys in which values around 0 are missing ones. */
   readonly zeroMissingSlots: Int32Array;
-  /**
-   * Categorical nodes, which have `-1 - index` as position: feature, first and last place (exclusive) in `categories`,
-   * and 1 if missing values match.
-   */
-  readonly categoryNodes: Int32Array;
-  /** Sorted categories of each categorical node, which go to the first child. */
-  readonly categories: Int32Array;
+  /** Places in `usedFeatures` of features whose first key is the code of a category. */
+  readonly categorySlots: Int32Array;
+  /** Number of rows whose keys are in memory together: the same key of all of them, then the next. A power of two. */
+  readonly blockRows: number;
   readonly treesOfGroup: Int32Array;
   /** Weight of the training rows in each node, for explanations; empty if the file does not have it. */
   readonly covers: Float64Array;
 }
+
+/** Places in the integers at the beginning of a forest's memory, which the kernel reads. */
+export const Header = {
+  /** Addresses of the first and after the last tree: see {@link TREE_BYTES}. */
+  treesBegin: 0,
+  treesEnd: 1,
+  leaves: 2,
+  /** Bytes of a row's sums. */
+  sumsStride: 3,
+  /** 1 if leaves are added in single precision. */
+  single: 4,
+  /** 1 if there are categorical nodes. */
+  categories: 5,
+} as const;
+
+/** Address of the first node. */
+export const NODES_AT = 64;
+
+export const NODE_BYTES = 16;
+
+/**
+ * Bytes of a tree: root, number of steps after which most rows are at a leaf, and after which all rows are, offset of its
+ * first sum, number of values of its leaves. The number of trees is a multiple of {@link TREES_AT_ONCE}, and the first one
+ * of each group also has the largest numbers of steps of the group.
+ */
+export const TREE_BYTES = 32;
+
+/** Number of trees that a row is followed in at a time, and of rows that are followed in a tree. */
+export const TREES_AT_ONCE = 8;
+
+/** Code of a missing category. */
+export const MISSING_CODE = 0;
+
+/** Code of values that no set has. */
+export const NO_CODE = 1;
+
+/** Code of category 0. */
+export const FIRST_CODE = 2;
+
+/** Categories are exact in 32-bit floats up to here. */
+export const MAX_CATEGORY = 2 ** 24;
 
 const float = new Float32Array(1);
 const bits = new Int32Array(float.buffer);

@@ -9,9 +9,10 @@ import { EXPLANATION, OUTPUT, planAnswers } from "./scorer.js";
  * `@tritonjs/backends/trees`: tree ensembles, as Triton's FIL backend serves them, without native code.
  */
 
-export type { TreesOptions } from "./forest-backend.js";
-export { TreeModel, trees } from "./forest-backend.js";
+export { trees } from "./forest-backend.js";
 export type { ModelType } from "./read-forest.js";
+export type { TreesOptions } from "./tree-model.js";
+export { TreeModel } from "./tree-model.js";
 
 /**
  * The backend `fil` for models of a repository. The format, and with it the usual name of the file, is the parameter

@@ -63,7 +63,7 @@ export function modelTypeOf(name: string): ModelType {
  * @throws TritonError INVALID_ARG for a file of none of the formats
  */
 export function detectModelType(bytes: Uint8Array): ModelType {
-  const start = Buffer.from(bytes.subarray(0, 256)).toString("latin1");
+  const start = String.fromCharCode(...bytes.subarray(0, 256));
   const isTreelite = (bytes[0] === 3 || bytes[0] === 4) && start.slice(1, 4) === "\0\0\0";
   if (/^\{[NUiIlL#]/.test(start)) return "xgboost_ubj";
   if (/^\s*\{/.test(start)) return "xgboost_json";
@@ -200,7 +200,7 @@ function readBestRound(reader: ByteReader): number | undefined {
 }
 
 function startsWith(bytes: Uint8Array, text: string): boolean {
-  return Buffer.from(bytes.subarray(0, text.length)).toString("latin1") === text;
+  return String.fromCharCode(...bytes.subarray(0, text.length)) === text;
 }
 
 const TREELITE = "Treelite checkpoint";

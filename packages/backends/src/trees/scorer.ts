@@ -1,13 +1,13 @@
 import type { WorkerModel } from "@tritonjs/core/backend";
 import { errorFor, shapeToString, Tensor } from "@tritonjs/protocol";
-import { type Forest, type Link, notSupported } from "./forest.js";
-import { firstChildTakes, MarginComputer, writeRowKeys } from "./margins.js";
+import { type Forest, type Link, NODE_BYTES, NODES_AT, notSupported } from "./forest.js";
+import { firstChildTakes, keyCount, MarginComputer, writeRowKeys } from "./margins.js";
 
 /** Steps through trees that take about a millisecond. */
-const STEPS_PER_SLICE = 250_000;
+const STEPS_PER_SLICE = 800_000;
 
 /** Steps that explaining a row costs for each step of scoring it. */
-const EXPLAINING_FACTOR = 200;
+const EXPLAINING_FACTOR = 650;
 
 /** Computes the answers of a model. One for each thread, because it keeps its working memory. */
 export class Scorer {
@@ -16,14 +16,18 @@ export class Scorer {
   /** Number of rows that take about a millisecond. */
   readonly rowsPerSlice: number;
 
-  /** @throws TritonError UNSUPPORTED for a model that cannot be explained, if the plan asks for that */
+  /**
+   * @param workAt address of working memory that no other thread uses, which is added if it is not given
+   * @throws TritonError UNSUPPORTED for a model that cannot be explained, if the plan asks for that
+   */
   constructor(
     readonly forest: Forest,
     readonly plan: AnswerPlan,
+    workAt?: number,
   ) {
-    this.#margins = new MarginComputer(forest);
     this.#explainer = plan.explains ? new Explainer(forest) : undefined;
-    const steps = forest.usualSteps.reduce((sum, one) => sum + one + 1, forest.usedFeatures.length + 1);
+    this.#margins = new MarginComputer(forest, workAt);
+    const steps = forest.usualSteps + forest.roots.length + forest.usedFeatures.length + 1;
     const cost = steps * (plan.explains ? EXPLAINING_FACTOR : 1);
     this.rowsPerSlice = Math.max(1, Math.floor(STEPS_PER_SLICE / cost));
   }
@@ -266,20 +270,18 @@ export class Explainer {
   readonly #stride: number;
   /** Sum of each group over the training rows. */
   readonly #expected: Float64Array;
-  #values: Float32Array = new Float32Array();
-  #valuesAt = 0;
   #sums = new Float64Array();
   #group = 0;
 
   constructor(private readonly forest: Forest) {
     if (forest.covers.length === 0) throw notSupported("Model does not have node statistics.");
-    const depth = forest.depths.reduce((one, other) => Math.max(one, other), 0);
+    const { depth } = forest;
     if (depth >= MAX_DEPTH) {
       throw notSupported(
         "Tree depths above 32 not supported. Shap cannot be considered accurate at this depth.",
       );
     }
-    this.#keys = new Int32Array(Math.max(1, 2 * forest.usedFeatures.length));
+    this.#keys = new Int32Array(keyCount(forest));
     this.#stride = depth + 2;
     const size = this.#stride * (depth + 2);
     this.#features = new Int32Array(size);
@@ -305,9 +307,7 @@ export class Explainer {
     if (this.#sums.length === 0) this.#sums = new Float64Array(this.columns);
     const sums = this.#sums.fill(0);
     const bits = new Int32Array(values.buffer, values.byteOffset, values.length);
-    writeRowKeys(bits, columns, row, 1, this.forest, this.#keys);
-    this.#values = values;
-    this.#valuesAt = row * columns;
+    writeRowKeys(values, bits, columns, row, 1, this.forest, this.#keys);
     for (let tree = 0; tree < roots.length; tree++) {
       this.#group = treeGroups[tree]!;
       this.#follow(roots[tree]!, 0, 0, 1, 1, -1);
@@ -322,28 +322,27 @@ export class Explainer {
 
   /** @param length number of features of the path above */
   #follow(
-    place: number,
+    node: number,
     level: number,
     above: number,
     without: number,
     within: number,
     feature: number,
   ): void {
-    const { nodes, categoryNodes, usedFeatures, covers } = this.forest;
+    const { integers, usedFeatures, covers } = this.forest;
     const base = level * this.#stride;
     if (level > 0) this.#copyPath(base - this.#stride, base, above);
     this.#extend(base, above, without, within, feature);
     let length = above + 1;
-    const leaf = nodes[place + 3]!;
+    const leaf = integers[(node >> 2) + 3]!;
     if (leaf >= 0) {
-      this.#addLeaf(leaf, base, length);
+      this.#addLeaf(leaf >> 3, base, length);
       return;
     }
-    const first = nodes[place + 2]!;
-    const goesFirst = firstChildTakes(this.forest, place, this.#keys, 0, this.#values, this.#valuesAt);
-    const [hot, cold] = goesFirst ? [first, first + 4] : [first + 4, first];
-    const position = nodes[place]!;
-    const split = position >= 0 ? usedFeatures[position >> 1]! : categoryNodes[4 * (-1 - position)]!;
+    const first = integers[(node >> 2) + 2]!;
+    const second = first + NODE_BYTES;
+    const [hot, cold] = firstChildTakes(this.forest, node, this.#keys) ? [first, second] : [second, first];
+    const split = usedFeatures[Math.floor(integers[node >> 2]! / (8 * this.forest.blockRows))]!;
     let [earlierWithout, earlierWithin] = [1, 1];
     for (let i = 1; i < length; i++) {
       if (this.#features[base + i] !== split) continue;
@@ -353,8 +352,8 @@ export class Explainer {
       length--;
       break;
     }
-    const cover = covers[place >> 2]!;
-    const share = (child: number) => (cover > 0 ? covers[child >> 2]! / cover : 0);
+    const cover = covers[numberOf(node)]!;
+    const share = (child: number) => (cover > 0 ? covers[numberOf(child)]! / cover : 0);
     this.#follow(hot, level + 1, length, share(hot) * earlierWithout, earlierWithin, split);
     const coldShare = share(cold) * earlierWithout;
     if (coldShare > 0) this.#follow(cold, level + 1, length, coldShare, 0, split);
@@ -365,15 +364,16 @@ export class Explainer {
       array.copyWithin(to, from, from + length);
   }
 
-  #addLeaf(leaf: number, base: number, length: number): void {
-    const { leaves, leafWidth, groups, features } = this.forest;
+  /** @param values place of the leaf's values */
+  #addLeaf(values: number, base: number, length: number): void {
+    const { leaves, groups, features } = this.forest;
     for (let i = 1; i < length; i++) {
       const part =
         this.#unwoundSum(base, length - 1, i) * (this.#within[base + i]! - this.#without[base + i]!);
       const feature = this.#features[base + i]!;
       const [from, to] = this.#group < 0 ? [0, groups] : [this.#group, this.#group + 1];
       for (let group = from; group < to; group++) {
-        this.#sums[group * (features + 1) + feature]! += part * leaves[leaf * leafWidth + group - from]!;
+        this.#sums[group * (features + 1) + feature]! += part * leaves[values + group - from]!;
       }
     }
   }
@@ -427,21 +427,27 @@ export class Explainer {
   }
 }
 
+/** Number of a node by its address. */
+function numberOf(node: number): number {
+  return (node - NODES_AT) / NODE_BYTES;
+}
+
 /** Sum of each group that is expected before anything is known of a row. */
 function expectedSums(forest: Forest): Float64Array {
-  const { nodes, roots, treeGroups, leaves, leafWidth, groups, covers, averages, treesOfGroup, base } =
-    forest;
+  const { integers, roots, treeGroups, leaves, groups, covers, averages, treesOfGroup, base } = forest;
   const sums = new Float64Array(groups);
+  const nodesEnd = NODES_AT + NODE_BYTES * covers.length;
   for (let tree = 0; tree < roots.length; tree++) {
-    const end = roots[tree + 1] ?? nodes.length;
-    const total = covers[roots[tree]! >> 2]!;
+    const root = roots[tree]!;
+    const end = roots[tree + 1] ?? nodesEnd;
+    const total = covers[numberOf(root)]!;
     const group = treeGroups[tree]!;
-    for (let place = roots[tree]!; place < end; place += 4) {
-      const leaf = nodes[place + 3]!;
+    for (let node = root; node < end; node += NODE_BYTES) {
+      const leaf = integers[(node >> 2) + 3]!;
       if (leaf < 0) continue;
-      const share = total > 0 ? covers[place >> 2]! / total : place === roots[tree] ? 1 : 0;
+      const share = total > 0 ? covers[numberOf(node)]! / total : node === root ? 1 : 0;
       for (let i = 0; i < (group < 0 ? groups : 1); i++)
-        sums[group < 0 ? i : group]! += share * leaves[leaf * leafWidth + i]!;
+        sums[group < 0 ? i : group]! += share * leaves[(leaf >> 3) + i]!;
     }
   }
   return sums.map((sum, group) => (averages ? sum / treesOfGroup[group]! : sum) + base[group]!);
@@ -451,12 +457,14 @@ function expectedSums(forest: Forest): Float64Array {
 export interface ForestData {
   readonly forest: Forest;
   readonly plan: AnswerPlan;
+  /** Address of the thread's working memory. */
+  readonly workAt: number;
 }
 
 /** Entry of worker threads that score rows. */
 export async function load(data: unknown): Promise<WorkerModel> {
-  const { forest, plan } = data as ForestData;
-  const scorer = new Scorer(forest, plan);
+  const { forest, plan, workAt } = data as ForestData;
+  const scorer = new Scorer(forest, plan, workAt);
   return {
     ownsOutputs: true,
     execute: async ({ inputs, rows }) => {

@@ -191,11 +191,19 @@ describe("the engine 'native'", () => {
     );
   });
 
-  it("is refused for providers and instances that it cannot serve", async () => {
+  it("skips providers that cannot be used, with a warning", async () => {
+    const warnings: string[] = [];
+    const onWarning = (text: string) => void warnings.push(text);
+    const handle = native(irisModel, {}, { executionProviders: ["nonesuch"], onWarning });
+    await handle.ready();
+    expect(handle.instances()[0]!.details.executionProvider).toBe("cpu");
+    expect(warnings).toEqual([
+      expect.stringMatching(/^model '.*': execution provider 'nonesuch' cannot be used: .*; trying 'cpu'$/),
+    ]);
+  });
+
+  it("is refused for instances that it cannot serve", async () => {
     const outcome = (...of: Parameters<typeof native>) => outcomeOf((async () => native(...of).ready())());
-    expect(await outcome(irisModel, {}, { executionProviders: ["cuda"] })).toBe(
-      "INVALID_ARG engine 'native': expected the execution provider 'cpu', got 'cuda'; use the engine 'worker'",
-    );
     expect(await outcome(irisModel, { instanceGroup: [{ isolation: "process" }] })).toBe(
       "INVALID_ARG engine 'native': expected instances without isolation, got 'process'; use the engine 'worker'",
     );
@@ -217,14 +225,43 @@ describe("the engine 'auto'", () => {
 
   it("is 'worker' where 'native' cannot serve, with the reason in the log", async () => {
     const auto = { engine: "auto" } as const;
-    const gpu = native(irisModel, {}, { ...auto, executionProviders: ["nonesuch"], onWarning: () => {} });
-    expect(await engineOf(gpu)).toBe("worker");
+    const limited = native(irisModel, { instanceGroup: [{ heapLimitMb: 200 }] }, auto);
+    expect(await engineOf(limited)).toBe("worker");
     expect(lines.join("\n")).toContain(
-      `model '${gpu.name}': ONNX Runtime runs in workers: expected the execution provider 'cpu', got 'nonesuch'`,
+      `model '${limited.name}': ONNX Runtime runs in workers: expected instances without heapLimitMb`,
     );
     const many = native(matrixOnnx(), { instanceGroup: [{ count: 3 }] }, auto);
     // Three instances do not fit into libuv's default pool.
     expect(await engineOf(many)).toBe(Number(process.env.UV_THREADPOOL_SIZE) > 4 ? "native" : "worker");
+  });
+});
+
+describe("a model without an engine", () => {
+  it("runs on 'native' if it has options that onnxruntime-node does not pass on, else on 'worker'", async () => {
+    const engineOf = async (options: Partial<OnnxRuntimeOptions>, hosting = {}) => {
+      const warnings: string[] = [];
+      const handle = triton.bind({
+        modelName: `default-${count++}`,
+        inferFunc: onnxruntime({ model: irisModel, onWarning: (text) => warnings.push(text), ...options }),
+        config: { instanceGroup: [hosting] },
+      });
+      await handle.ready();
+      return [handle.instances()[0]!.details.engine ?? "worker", warnings];
+    };
+    const runConfig = { "memory.enable_memory_arena_shrinkage": "cpu:0" };
+    expect(await engineOf({})).toEqual(["worker", []]);
+    expect(await engineOf({ runConfig })).toEqual(["native", []]);
+    expect(await engineOf({ globalThreads: { intra: 1, inter: 1 } })).toEqual(["native", []]);
+    const text =
+      "options 'runConfig' have no effect: onnxruntime-node does not pass them on; use the engine 'native'";
+    expect(await engineOf({ runConfig, engine: "worker" })).toEqual([
+      "worker",
+      [expect.stringContaining(text)],
+    ]);
+    expect(await engineOf({ runConfig }, { isolation: "process" })).toEqual([
+      "worker",
+      [expect.stringContaining(`${text} (expected instances without isolation, got 'process')`)],
+    ]);
   });
 });
 

@@ -1,17 +1,15 @@
 import { availableParallelism } from "node:os";
 import { describe, expect, it } from "vitest";
 import { readPrototxt } from "../../../core/src/config/prototxt.js";
-import { onnxOptionsOf } from "../../src/onnxruntime/onnx-options.js";
+import { nativeOnly, onnxOptionsOf, providersForWorker } from "../../src/onnxruntime/onnx-options.js";
 import { needsProcess, providersFor, sessionOptions } from "../../src/onnxruntime/ort-session.js";
 
 const onGpu = (id: number) => ({ kind: "KIND_GPU", id }) as const;
 const onCpu = { kind: "KIND_CPU", id: 0 } as const;
 
-/** Options read from a configuration, and the warnings logged. */
+/** Options read from a configuration. */
 function optionsFor(config: string, settings: Readonly<Record<string, string>> = {}) {
-  const warnings: string[] = [];
-  const options = onnxOptionsOf(readPrototxt(`name: "m" ${config}`), settings, (line) => warnings.push(line));
-  return { options, warnings };
+  return onnxOptionsOf(readPrototxt(`name: "m" ${config}`), settings);
 }
 
 const parameter = (key: string, value: string) =>
@@ -71,7 +69,7 @@ describe("session options", () => {
 
 describe("ONNX Runtime settings in Triton's words", () => {
   it("set threads, levels, memory and session configuration entries", () => {
-    const { options, warnings } = optionsFor(
+    const options = optionsFor(
       [
         "optimization { graph { level: 1 } }",
         parameter("intra_op_thread_count", "2"),
@@ -98,38 +96,37 @@ describe("ONNX Runtime settings in Triton's words", () => {
       },
       logSeverityLevel: 2,
     });
-    expect(warnings).toEqual([]);
+    expect(nativeOnly(options)).toEqual([]);
   });
 
-  it("take thread counts from the backend settings too", () => {
-    const { options, warnings } = optionsFor("", {
+  it("take thread counts, the library and libraries of plug-ins from the backend settings too", () => {
+    const settings = {
       intra_op_thread_count: "4",
       "enable-global-threadpool": "1",
+      library: "/opt/libonnxruntime.so",
+      "provider-library.mine": "/opt/libmine.so",
+    };
+    expect(optionsFor("", settings)).toMatchObject({
+      intraOpNumThreads: 4,
+      globalThreads: { intra: 4, inter: 0 },
+      library: "/opt/libonnxruntime.so",
+      providerLibraries: { mine: "/opt/libmine.so" },
     });
-    expect(options).toMatchObject({ intraOpNumThreads: 4 });
-    expect(warnings).toEqual([expect.stringContaining("'enable-global-threadpool' has no effect")]);
   });
 
   it("choose accelerators, GPU accelerators only on GPUs", () => {
     const webgpu = accelerator("gpu", "webgpu", ["validationMode", "disabled"], ["colour", "red"]);
-    expect(optionsFor(`${gpuGroup} ${webgpu}`)).toMatchObject({
-      options: { executionProviders: [{ name: "webgpu", validationMode: "disabled" }, "cuda", "cpu"] },
-      warnings: ["model 'm': onnxruntime-node does not pass 'colour' to execution provider 'webgpu'"],
-    });
-    expect(optionsFor(webgpu).options.executionProviders).toBeUndefined();
-    expect(optionsFor(accelerator("cpu", "openvino")).options.executionProviders).toEqual([
-      "openvino",
+    const options = optionsFor(`${gpuGroup} ${webgpu}`);
+    const asked = [{ name: "webgpu", validationMode: "disabled", colour: "red" }, "cuda", "cpu"];
+    expect(options.executionProviders).toEqual(asked);
+    expect(optionsFor(webgpu).executionProviders).toBeUndefined();
+    expect(optionsFor(accelerator("cpu", "openvino")).executionProviders).toEqual(["openvino", "cpu"]);
+    // onnxruntime-node passes only one of both options on.
+    expect(nativeOnly(options)).toEqual(["webgpu.colour"]);
+    expect(providersForWorker(asked)).toEqual([
+      { name: "webgpu", validationMode: "disabled" },
+      "cuda",
       "cpu",
-    ]);
-  });
-
-  it("accept the TensorRT parameters that Triton knows, with a warning that they have no effect", () => {
-    const { options, warnings } = optionsFor(
-      `${gpuGroup} ${accelerator("gpu", "tensorrt", ["precision_mode", "FP16"], ["trt_engine_cache_enable", "1"])}`,
-    );
-    expect(options.executionProviders).toEqual(["tensorrt", "cuda", "cpu"]);
-    expect(warnings).toEqual([
-      expect.stringContaining("does not pass 'precision_mode', 'trt_engine_cache_enable'"),
     ]);
   });
 
@@ -149,15 +146,5 @@ describe("ONNX Runtime settings in Triton's words", () => {
     [parameter("log_severity_level", "9"), "parameter 'log_severity_level': expected a number from 0 to 4"],
   ])("reject, on a GPU, %s", (config, text) => {
     expect(() => optionsFor(`${gpuGroup} ${config}`)).toThrow(text);
-  });
-
-  it("accept CUDA parameters with a warning that they have no effect", () => {
-    const { warnings } = optionsFor(
-      `${gpuGroup} ${parameter("cudnn_conv_algo_search", "1")} ${parameter("gpu_mem_limit", "1000")}`,
-    );
-    expect(warnings).toEqual([
-      "model 'm': parameters 'cudnn_conv_algo_search', 'gpu_mem_limit' have no effect: onnxruntime-node does not pass " +
-        "them on",
-    ]);
   });
 });

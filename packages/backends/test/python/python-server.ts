@@ -29,6 +29,8 @@ def y(values):
 
 `;
 
+import { sendRequest } from "../../../../test/support/send-request.js";
+
 /** The class of a model, built from the bodies of its methods. */
 export function modelClass(methods: string): string {
   return `${HEAD}class TritonPythonModel:\n${methods.replace(/^/gm, "    ")}\n`;
@@ -109,15 +111,19 @@ export class PythonServer implements AsyncDisposable {
     const waiting: (number[] | TritonError | undefined)[] = [];
     let wake = () => {};
     const inputs = new Map([["X", Tensor.fromElements("FP32", [x.length], Float32Array.from(x))]]);
-    const request = this.triton.service.model(name, "").infer({ inputs }, (outcome, final, running) => {
-      if (TritonError.is(outcome)) waiting.push(outcome);
-      else if (outcome !== undefined) {
-        waiting.push([...(outcome.outputs.get("Y")!.elements as Float32Array)]);
-        running.pause();
-      }
-      if (final) waiting.push(undefined);
-      wake();
-    });
+    const request = sendRequest(
+      this.triton.service.model(name, ""),
+      { inputs },
+      (outcome, final, running) => {
+        if (TritonError.is(outcome)) waiting.push(outcome);
+        else if (outcome !== undefined) {
+          waiting.push([...(outcome.outputs.get("Y")!.elements as Float32Array)]);
+          running.pause();
+        }
+        if (final) waiting.push(undefined);
+        wake();
+      },
+    );
     signal?.addEventListener("abort", () => request.cancel());
     try {
       for (;;) {

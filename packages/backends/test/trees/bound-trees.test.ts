@@ -1,4 +1,6 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { TreeModel, trees } from "@tritonjs/backends/trees";
 import { Triton } from "@tritonjs/core";
@@ -50,6 +52,65 @@ describe("a tree model that is bound", () => {
       expect([...(output__0!.data as Float32Array)]).toEqual([Math.fround(1 - expected[i]!), expected[i]]);
     }
     expect(handle.statistics()).toMatchObject({ inferenceCount: 20 });
+  });
+
+  it("scores large batches in a worker thread once one has started, with the same answers", async () => {
+    const started: unknown[] = [];
+    const onThread = (message: unknown) => started.push(message);
+    subscribe("worker_threads", onThread);
+    try {
+      const model = fixture("binary.json");
+      const handle = triton.bind({ modelName: "m", inferFunc: trees({ model, treeShap: true }) });
+      const [few, many] = [rows(3), rows(900)];
+      const expected = new TreeModel({ model, treeShap: true });
+      const small = async () => {
+        const { output__0 } = await handle.inferBatch({ input__0: few });
+        expect(output__0!.data).toEqual(expected.predict(flat(few)));
+      };
+      await small();
+      expect(started).toEqual([]);
+      for (let i = 0; i < 30; i++) {
+        const [{ output__0, treeshap_output }] = await Promise.all([
+          handle.inferBatch({ input__0: many }),
+          small(),
+        ]);
+        expect(output__0!.data).toEqual(expected.predict(flat(many)));
+        expect(treeshap_output!.data).toEqual(expected.explain(flat(many)));
+      }
+      expect(started).toHaveLength(availableParallelism() > 1 ? 1 : 0);
+    } finally {
+      unsubscribe("worker_threads", onThread);
+    }
+  });
+
+  it("stays on its thread with large batches if the instance group says inline", async () => {
+    const started: unknown[] = [];
+    const onThread = (message: unknown) => started.push(message);
+    subscribe("worker_threads", onThread);
+    try {
+      const model = fixture("binary.json");
+      const handle = triton.bind({
+        modelName: "m",
+        inferFunc: trees({ model, treeShap: true }),
+        config: { instanceGroup: { isolation: "inline" } },
+      });
+      const many = rows(900);
+      const { output__0 } = await handle.inferBatch({ input__0: many });
+      expect(output__0!.data).toEqual(new TreeModel({ model }).predict(flat(many)));
+      expect(started).toEqual([]);
+    } finally {
+      unsubscribe("worker_threads", onThread);
+    }
+  });
+
+  it("closes while a large batch runs and its worker starts", async () => {
+    const model = fixture("binary.json");
+    const handle = triton.bind({ modelName: "m", inferFunc: trees({ model, treeShap: true }) });
+    const many = rows(900);
+    const expected = new TreeModel({ model }).predict(flat(many));
+    const answer = handle.inferBatch({ input__0: many });
+    await triton.close();
+    expect((await answer).output__0!.data).toEqual(expected);
   });
 
   it("runs in worker threads that share the model, with the same answers", async () => {

@@ -6,20 +6,17 @@ import { setImmediate } from "node:timers/promises";
 import { Triton } from "@tritonjs/core";
 import type { Backend, Execution, ExecutionResult, Executor } from "@tritonjs/core/backend";
 import { writePrototxt } from "@tritonjs/core/config";
-import type { InferInit } from "@tritonjs/core/frontend";
-import { Heap, InferenceRequest, readScalarOptions } from "@tritonjs/core/internal";
+import { Heap, InferenceRequest, type QueueOptions, readScalarOptions } from "@tritonjs/core/internal";
 import type { Clock, Timer } from "@tritonjs/core/testing";
 import { type ModelConfig, type ModelInstanceGroup, Tensor, TritonError } from "@tritonjs/protocol";
 import { cleanUpAtExit } from "../exit-cleanups.js";
 
 /** A request of a simulation. */
-export interface SimulatedRequest {
+export interface SimulatedRequest extends QueueOptions {
   /** Arrival in milliseconds. */
   readonly atMs: number;
   /** Rows along the batch axis; 1 for a model without one. */
   readonly rows: number;
-  readonly priority?: number;
-  readonly queueTimeoutMicroseconds?: number;
   /** Milliseconds that the sender waits for the answer, for a model with deadlines. */
   readonly limitMs?: number;
   /** Name of the caller, for a model that callers share. */
@@ -109,10 +106,9 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
         onEnd();
       };
       try {
-        model.infer(
-          requestOf(model.name, request, inputsOf(isBatched ? request.rows : 0)),
-          (outcome, final) => final && end(outcome),
-        );
+        const sent = requestOf(model.name, request, inputsOf(isBatched ? request.rows : 0));
+        sent.sender = { receive: (outcome, final) => void (final && end(outcome)) };
+        model.infer(sent);
       } catch (error) {
         end(TritonError.from(error));
       }
@@ -208,7 +204,11 @@ function tensorsOf(name: string): (rows: number) => ReadonlyMap<string, Tensor> 
   };
 }
 
-function requestOf(name: string, wanted: SimulatedRequest, inputs: ReadonlyMap<string, Tensor>): InferInit {
+function requestOf(
+  name: string,
+  wanted: SimulatedRequest,
+  inputs: ReadonlyMap<string, Tensor>,
+): InferenceRequest {
   const request = new InferenceRequest(name, { inputs });
   readScalarOptions(wanted, request);
   request.clientLimitMs = wanted.limitMs ?? 0;

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import type { InferenceResponse, RequestHandle } from "@tritonjs/core/frontend";
+import { Exchange, type InferenceResponse } from "@tritonjs/core/frontend";
+import { InferenceRequest, readScalarOptions } from "@tritonjs/core/internal";
 import { SharedMemoryRegion } from "@tritonjs/core/shared-memory";
 import { Tensor, TritonError } from "@tritonjs/protocol";
 import type { DataSet, TensorDataSet, TestedModel } from "../data/data-set.js";
@@ -232,6 +233,9 @@ async function placeInRegions(
   }
 }
 
+/** Refusals are answers of a load, so they come at once. */
+const AT_ONCE = { mayWait: false };
+
 /** Calls a model in this process as a frontend does: through its queue, without a network. */
 class InProcessCarrier implements LoadCarrier {
   readonly bytesSent = 0;
@@ -269,16 +273,16 @@ class InProcessCarrier implements LoadCarrier {
     const inputs = this.#inputsOf(request);
     request.sent = epochNow();
     try {
-      call.handle = this.target.source.triton.service.model(this.model.name, this.model.version).infer(
-        {
-          inputs,
-          parameters: { ...this.target.parameters },
-          correlationId: request.sequenceId === 0 ? undefined : BigInt(request.sequenceId),
-          sequenceStart: request.sequenceStart,
-          sequenceEnd: request.sequenceEnd,
-        },
-        (outcome, final) => this.#answered(call, outcome, final),
-      );
+      const { service } = this.target.source.triton;
+      const { name, version } = this.model;
+      call.exchange = new Exchange(service, undefined, service.model(name, version), version, AT_ONCE);
+      const sent = new InferenceRequest(name, { inputs, parameters: { ...this.target.parameters } });
+      const { sequenceId: id, sequenceStart: start, sequenceEnd: end } = request;
+      if (id !== 0) readScalarOptions({ sequence: { id, start, end } }, sent);
+      void call.exchange.send(sent, {
+        respond: (outcome, final) => this.#answered(call, outcome, final),
+        refuse: (cause) => this.#answered(call, TritonError.from(cause), true),
+      });
       request.sendEnd = epochNow();
     } catch (cause) {
       this.#answered(call, TritonError.from(cause), true);
@@ -293,7 +297,7 @@ class InProcessCarrier implements LoadCarrier {
     request.end = epochNow();
     call.isOver = true;
     this.#calls.delete(call);
-    call.handle?.cancel();
+    call.exchange?.cancel();
     this.#end(request);
   }
 
@@ -301,7 +305,7 @@ class InProcessCarrier implements LoadCarrier {
     this.#isClosed = true;
     for (const call of this.#calls) {
       call.isOver = true;
-      call.handle?.cancel();
+      call.exchange?.cancel();
     }
     this.#calls.clear();
   }
@@ -348,7 +352,7 @@ class InProcessCarrier implements LoadCarrier {
 }
 
 class InProcessCall {
-  handle: RequestHandle | undefined;
+  exchange: Exchange | undefined;
   isOver = false;
 
   constructor(readonly request: LoadRequest) {}

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { type QueueOptions, queueOptions, readTracedQueueOptions } from "@tritonjs/core/internal";
 import { TritonError } from "@tritonjs/protocol";
 import type { SimulatedRequest } from "../simulate/simulate.js";
 
@@ -125,20 +126,12 @@ function toBatch(times: ReadonlyMap<string, number>, batch: Entry | undefined): 
   };
 }
 
-function contentOf({
-  rows,
-  priority,
-  queue_timeout_us,
-  limit_ms,
-  caller,
-  sequence,
-}: Entry): Partial<TraceRequest> {
+function contentOf({ rows, limit_ms, caller, sequence, ...queue }: Entry): Partial<TraceRequest> {
   const id = isObject(sequence) ? textOf(sequence.id) : undefined;
   const { start, end } = (id === undefined ? {} : sequence) as Entry;
   return {
     rows: numberOf(rows),
-    priority: numberOf(priority),
-    queueTimeoutMicroseconds: numberOf(queue_timeout_us),
+    ...readTracedQueueOptions(queue),
     limitMs: numberOf(limit_ms),
     caller: textOf(caller),
     sequence: id === undefined ? undefined : { id: idOf(id), start: start === true, end: end === true },
@@ -158,7 +151,7 @@ function invalid(path: string, why: string): TritonError {
 }
 
 /** One request of a trace file, in milliseconds of the recording's clock. */
-export interface TraceRequest {
+export interface TraceRequest extends QueueOptions {
   /** Number of the request in its file. */
   readonly id: number;
   /** The request that caused this one: that of an ensemble, or of a model that calls others. */
@@ -177,8 +170,6 @@ export interface TraceRequest {
   readonly batch?: TraceBatch;
   /** Rows along the batch axis. Absent in files of servers that do not record it. */
   readonly rows?: number;
-  readonly priority?: number;
-  readonly queueTimeoutMicroseconds?: number;
   /** Milliseconds that the sender waited for the answer at most, for a model with deadlines. */
   readonly limitMs?: number;
   /** Name of the caller, for a model that callers share. */
@@ -283,8 +274,7 @@ export function recordingOf(trace: readonly TraceRequest[], modelName?: string):
     (one): SimulatedRequest => ({
       atMs: one.queueStartMs - origin,
       rows: rows.get(one)!,
-      priority: one.priority,
-      queueTimeoutMicroseconds: one.queueTimeoutMicroseconds,
+      ...queueOptions(one),
       limitMs: one.limitMs,
       caller: one.caller,
       sequence: one.sequence,

@@ -66,7 +66,7 @@ class GrpcCarrier implements Carrier<GrpcRequest, Buffer> {
         asIs,
         request.bytes,
         metadata,
-        { deadline: Date.now() + deadline.leftMs },
+        limitOf(deadline),
         (error: ServiceError | null, answer?: Buffer) => {
           forget();
           resolve(error === null ? { answer: answer! } : failed(error, deadline));
@@ -90,7 +90,7 @@ class GrpcCarrier implements Carrier<GrpcRequest, Buffer> {
       method.encode,
       method.decode,
       this.#metadata(headers),
-      { deadline: Date.now() + deadline.leftMs },
+      limitOf(deadline),
     );
   }
 
@@ -121,6 +121,11 @@ class GrpcCarrier implements Carrier<GrpcRequest, Buffer> {
     }
     return client;
   }
+}
+
+/** The limit that the server is told. Without one, a model with deadlines takes its own default. */
+function limitOf({ givenMs }: CallDeadline): { readonly deadline?: number } {
+  return givenMs === undefined ? {} : { deadline: Date.now() + givenMs };
 }
 
 function failed(error: ServiceError, deadline: CallDeadline): Attempt<never> {

@@ -17,7 +17,7 @@ import { inference, type RpcRequest, type RpcResponse, type UnaryRpcName } from 
 import { invalidAnswer } from "../caller.js";
 import { isRepeatable, withSequenceHeader } from "../infer-request.js";
 import { type InferResult, resultArrays } from "../infer-result.js";
-import { AnsweringModel, callInputs, KnownModel } from "../known-model.js";
+import { AnsweringModel, callInputs, KnownModel, type ModelCarrier } from "../known-model.js";
 import {
   CALL_OPTION_TYPES,
   type CommonModelOptions,
@@ -71,6 +71,8 @@ export type {
 } from "./client-options.js";
 
 export type { StreamInferOptions, StreamInferResponse, StreamRequests } from "./grpc-calls.js";
+
+const LOAD_TYPES = { ...CALL_OPTION_TYPES, ...LOAD_OPTION_TYPES };
 
 /** Options for loading a model. */
 export interface LoadModelOptions extends CallOptions {
@@ -297,7 +299,7 @@ export class InferenceServerClient {
    * ```
    */
   async loadModel(modelName: string, options: LoadModelOptions = {}): Promise<void> {
-    assertOptions("call", options, { ...CALL_OPTION_TYPES, ...LOAD_OPTION_TYPES });
+    assertOptions("call", options, LOAD_TYPES);
     const { config, files = {}, ...call } = options;
     const parameters: Record<string, inference.ModelRepositoryParameter.$Properties> = {};
     if (config !== undefined) {
@@ -487,6 +489,13 @@ function logSettings({ settings }: inference.LogSettingsResponse): ServerLogSett
   );
 }
 
+const CARRIER: ModelCarrier<InferenceServerClient> = {
+  open: (url, options) => new InferenceServerClient(url, options),
+  serverTypes: CLIENT_TYPES,
+  inferTypes: INFER_TYPES,
+  forDecoupled: "DecoupledModelClient instead",
+};
+
 /** Options of a client of one model. */
 export interface ModelClientOptions extends Omit<ClientOptions, "timeoutMs">, CommonModelOptions {}
 
@@ -519,14 +528,7 @@ export class ModelClient<
     modelName: string,
     options: ModelClientOptions = {},
   ) {
-    super(
-      server,
-      (url, ofServer) => new InferenceServerClient(url, ofServer),
-      modelName,
-      options,
-      { where: "new ModelClient()", server: CLIENT_TYPES, infer: INFER_TYPES },
-      "DecoupledModelClient instead",
-    );
+    super(CARRIER, server, modelName, options);
   }
 }
 
@@ -553,11 +555,7 @@ export class DecoupledModelClient<
     modelName: string,
     options: ModelClientOptions = {},
   ) {
-    super(server, (url, ofServer) => new InferenceServerClient(url, ofServer), modelName, options, {
-      where: "new DecoupledModelClient()",
-      server: CLIENT_TYPES,
-      infer: INFER_TYPES,
-    });
+    super(CARRIER, server, modelName, options, "DecoupledModelClient");
   }
 
   /** Infers one sample with tensors in the order of the model's inputs: `inferSample(a, b)`, `inferSample(a, b, options)`. */

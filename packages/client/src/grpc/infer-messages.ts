@@ -59,10 +59,11 @@ export function encodeStreamRequest({
 /** Encodes the `parameters` of an infer request as messages. */
 function parameterMessages(options: RequestOptions): Parameters {
   const all: Parameters = Object.create(null);
-  for (const [name, value] of Object.entries(requestParameters(options))) all[name] = encodeParameter(value);
+  const parameters = requestParameters(options);
+  for (const [name, value] of Object.entries(parameters)) all[name] = encodeParameter(value);
   // The protocol gives these two a type that their values do not show.
-  if (all.priority !== undefined) all.priority = { uint64Param: options.priority! };
-  if (all.timeout !== undefined) all.timeout = { int64Param: options.queueTimeoutMicroseconds! };
+  if (all.priority !== undefined) all.priority = { uint64Param: parameters.priority as number };
+  if (all.timeout !== undefined) all.timeout = { int64Param: parameters.timeout as number };
   return all;
 }
 

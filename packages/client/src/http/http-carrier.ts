@@ -14,6 +14,8 @@ export interface HttpRequest extends OutgoingCall {
   readonly body?: string | Uint8Array<ArrayBuffer>;
   /** The headers and the query of the call. */
   readonly call: Pick<CallOptions, "headers" | "query">;
+  /** True if the time limit is that of the whole answer, so that a server with deadlines may know it. */
+  readonly tellsLimit?: boolean;
   /** True leaves the body of an answer with status 200 unread. */
   readonly streamed?: boolean;
 }
@@ -28,6 +30,9 @@ export interface HttpAnswer {
   /** The unread body. */
   readonly stream: ReadableStream<Uint8Array> | null;
 }
+
+/** Header with the milliseconds that the client waits for the answer. Models with deadlines look at it. */
+const TIMEOUT_HEADER = "tritonjs-timeout-ms";
 
 /** Answers are compressed only on request: for tensors it seldom pays. */
 const NO_COMPRESSION = { "accept-encoding": "identity" };
@@ -46,8 +51,8 @@ class HttpCarrier implements Carrier<HttpRequest, HttpAnswer> {
     this.#fetch = options.fetch ?? ((address, init) => globalThis.fetch(address, init));
   }
 
-  async attempt(request: HttpRequest, { signal }: CallDeadline): Promise<Attempt<HttpAnswer>> {
-    const [address, init] = this.#toFetch(request, signal);
+  async attempt(request: HttpRequest, deadline: CallDeadline): Promise<Attempt<HttpAnswer>> {
+    const [address, init] = this.#toFetch(request, deadline);
     try {
       const answer = await read(await this.#fetch(address, init), request.streamed === true, this.#url);
       // A proxy answers 502 when its connection to the server ended before the server's answer.
@@ -62,12 +67,16 @@ class HttpCarrier implements Carrier<HttpRequest, HttpAnswer> {
   /** `fetch` owns the connections. */
   close(): void {}
 
-  #toFetch(request: HttpRequest, signal: AbortSignal): [string, RequestInit] {
+  #toFetch(request: HttpRequest, { signal, givenMs }: CallDeadline): [string, RequestInit] {
     const { method, path, body, call } = request;
+    const limit =
+      request.tellsLimit && givenMs !== undefined
+        ? { [TIMEOUT_HEADER]: String(Math.ceil(givenMs)) }
+        : undefined;
     const query = call.query === undefined ? "" : `?${new URLSearchParams(call.query)}`;
     const init: RequestInit = {
       method,
-      headers: mergedHeaders(NO_COMPRESSION, this.#headers(), call.headers, request.headers),
+      headers: mergedHeaders(NO_COMPRESSION, limit, this.#headers(), call.headers, request.headers),
       // A redirect could send the access token to another server.
       redirect: "manual",
       signal,

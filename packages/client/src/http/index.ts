@@ -10,7 +10,7 @@ import {
 import { type Effect, invalidAnswer } from "../caller.js";
 import { isRepeatable, withSequenceHeader } from "../infer-request.js";
 import type { InferResult } from "../infer-result.js";
-import { AnsweringModel } from "../known-model.js";
+import { AnsweringModel, type ModelCarrier } from "../known-model.js";
 import {
   type CommonModelOptions,
   type CudaRegion,
@@ -96,6 +96,8 @@ export type {
   StatisticsAnswer,
   SystemRegionAnswer,
 } from "./server-answers.js";
+
+const LOAD_TYPES = { ...CALL_TYPES, ...LOAD_OPTION_TYPES };
 
 /** Options for loading a model. */
 export interface LoadModelOptions extends CallOptions {
@@ -249,6 +251,7 @@ export class InferenceServerClient {
         idempotent: isRepeatable(this.#options, call),
         balanced: true,
         sequence,
+        tellsLimit: true,
       },
       { ...call, headers: withSequenceHeader(this.#options, call) },
     );
@@ -311,7 +314,7 @@ export class InferenceServerClient {
    * ```
    */
   async loadModel(modelName: string, options: LoadModelOptions = {}): Promise<void> {
-    assertOptions("call", options, { ...CALL_TYPES, ...LOAD_OPTION_TYPES });
+    assertOptions("call", options, LOAD_TYPES);
     const { config, files = {}, ...call } = options;
     const parameters: Record<string, JsonSource> = {};
     if (config !== undefined) parameters.config = typeof config === "string" ? config : toJson(config);
@@ -472,6 +475,13 @@ function toBase64(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
+const CARRIER: ModelCarrier<InferenceServerClient> = {
+  open: (url, options) => new InferenceServerClient(url, options),
+  serverTypes: CLIENT_TYPES,
+  inferTypes: INFER_TYPES,
+  forDecoupled: "generateStream() of InferenceServerClient, or the gRPC client",
+};
+
 /** Options of a client of one model. */
 export interface ModelClientOptions extends Omit<ClientOptions, "timeoutMs">, CommonModelOptions {}
 
@@ -504,13 +514,6 @@ export class ModelClient<
     modelName: string,
     options: ModelClientOptions = {},
   ) {
-    super(
-      server,
-      (url, ofServer) => new InferenceServerClient(url, ofServer),
-      modelName,
-      options,
-      { where: "new ModelClient()", server: CLIENT_TYPES, infer: INFER_TYPES },
-      "generateStream() of InferenceServerClient, or the gRPC client",
-    );
+    super(CARRIER, server, modelName, options);
   }
 }

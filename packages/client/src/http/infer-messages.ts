@@ -292,7 +292,8 @@ export async function generate(
   inputs: GenerateInputs,
   { modelVersion, ...call }: ModelCallOptions,
 ): Promise<GenerateResponse> {
-  const answer = await calls.request(outgoing(modelPath(modelName, modelVersion, "generate"), inputs), call);
+  const request = outgoing(modelPath(modelName, modelVersion, "generate"), inputs);
+  const answer = await calls.request({ ...request, tellsLimit: true }, call);
   return toResponse(new TextDecoder().decode(answer.body));
 }
 

@@ -199,6 +199,11 @@ export type CallOutputs = Record<string, ReturnType<typeof toNdArray>>;
 export interface ContextCallOptions extends InferOptions {
   /** Version of the called model. @default the highest version that is ready */
   readonly modelVersion?: number;
+  /**
+   * Outputs that the callback only passes on to other models. They come as `Tensor`, and stay on the GPU of an ONNX
+   * model of the engine `native`. A callback in a worker gets all outputs as ndarrays. @default none
+   */
+  readonly deviceOutputs?: readonly string[];
 }
 
 /** Calls other models from within a callback. */

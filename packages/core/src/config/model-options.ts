@@ -183,6 +183,13 @@ export interface DeadlineOptions {
    * @default none: such a request is never refused, and waits for the others
    */
   readonly defaultMs?: number;
+  /** The same by priority level, in place of the default timeout of its queue policy. */
+  readonly levelMs?: Readonly<Record<number, number>>;
+  /**
+   * The same by caller, which comes before the level. Callers are named as in {@link ShareOptions}, with or without
+   * shares: by default in the header `tritonjs-caller`, or the parameter `caller`.
+   */
+  readonly callerMs?: Readonly<Record<string, number>>;
 }
 
 /** What is known of a request when its share is looked for. */
@@ -221,7 +228,7 @@ export interface BatcherOptions extends VariableLengthOptions {
   /**
    * Whether requests run by their deadlines: the earliest first, in batches that their tightest members allow. Requests
    * that cannot be answered in time are refused (UNAVAILABLE with `retryAfterMs`). The deadline of a request is that of
-   * its call, its `timeoutMs` or its `timeout`, else the default timeout of its priority level, else `defaultMs`.
+   * its call, its `timeoutMs` or its `timeout`, else the default of its caller, its priority level or the model.
    * Priority levels do not order the queue any more. It cannot be combined with `targetLatencyMs`.
    * @default false: requests run by priority level and arrival
    */
@@ -232,6 +239,13 @@ export interface BatcherOptions extends VariableLengthOptions {
    * @default none: requests run by priority level and arrival
    */
   readonly shares?: ShareOptions;
+  /**
+   * Whether short requests run first, for models that run each request by itself, such as texts. How long a request
+   * takes is learnt by caller, priority and `max_tokens`. No request waits much longer than the slowest would in the order
+   * of arrival. It cannot be combined with `shares`, `targetLatencyMs` and `batchBy`.
+   * @default false: requests run by priority level and arrival
+   */
+  readonly shortestFirst?: boolean;
   /** Batch sizes at which a batch is cut before the delay ends. @default [maxBatchSize] */
   readonly preferredBatchSize?: readonly number[];
   /** Number of priority levels, of which 1 is the highest; 0 for none. @default 0 */
@@ -344,6 +358,7 @@ export const BATCHER_OPTION_TYPES = {
     targetLatencyMs: "number",
     deadlines: ["boolean", "object"],
     shares: "object",
+    shortestFirst: "boolean",
     preferredBatchSize: "array",
     preserveOrdering: "boolean",
     priorityLevels: "number",
@@ -353,7 +368,11 @@ export const BATCHER_OPTION_TYPES = {
   }),
   ...VARIABLE_LENGTH_OPTION_TYPES,
 };
-export const DEADLINE_OPTION_TYPES = optionTypes<DeadlineOptions>({ defaultMs: "number" });
+export const DEADLINE_OPTION_TYPES = optionTypes<DeadlineOptions>({
+  defaultMs: "number",
+  levelMs: "object",
+  callerMs: "object",
+});
 export const SHARE_OPTION_TYPES = optionTypes<ShareOptions>({
   by: ["string", "function"],
   weights: "object",
@@ -421,6 +440,9 @@ export function targetLatencyProblems(config: ModelConfig): string[] {
 const DEADLINES = "deadlines";
 /** Parameter with the default limit of requests without a deadline. */
 const DEADLINE_DEFAULT = "deadline_default_ms";
+/** Parameters with the default limits by level (`1=50, 2=500`) and by caller (`gold=100`). */
+const DEADLINE_BY_LEVEL = "deadline_level_ms";
+const DEADLINE_BY_CALLER = "deadline_caller_ms";
 const BOOLEANS: Readonly<Record<string, boolean>> = { true: true, "1": true, false: false, "0": false };
 
 /** True if requests run by their deadlines. */
@@ -429,12 +451,43 @@ export function hasDeadlines({ parameters }: Pick<ModelConfig, "parameters">): b
   return text !== undefined && BOOLEANS[text] === true;
 }
 
-/** How requests run by their deadlines; undefined if they do not. `defaultMs` is 0 for no default. */
-export function deadlineSetting(
-  config: Pick<ModelConfig, "parameters">,
-): Required<DeadlineOptions> | undefined {
-  if (!hasDeadlines(config)) return undefined;
-  return { defaultMs: Number(config.parameters[DEADLINE_DEFAULT]?.stringValue ?? 0) };
+/** Limits of requests that bring none, in milliseconds. `defaultMs` is 0 for no default. */
+export interface DefaultLimits {
+  readonly defaultMs: number;
+  readonly levelMs: ReadonlyMap<number, number>;
+  readonly callerMs: ReadonlyMap<string, number>;
+}
+
+/** How requests run by their deadlines; undefined if they do not. */
+export function deadlineSetting({ parameters }: Pick<ModelConfig, "parameters">): DefaultLimits | undefined {
+  if (!hasDeadlines({ parameters })) return undefined;
+  const byLevel = namedNumbers(parameters[DEADLINE_BY_LEVEL]?.stringValue);
+  return {
+    defaultMs: Number(parameters[DEADLINE_DEFAULT]?.stringValue ?? 0),
+    levelMs: new Map([...byLevel].map(([level, limitMs]) => [Number(level), limitMs])),
+    callerMs: namedNumbers(parameters[DEADLINE_BY_CALLER]?.stringValue),
+  };
+}
+
+/** Reads a parameter such as `a=2, b=1`. What is not a number becomes NaN. */
+function namedNumbers(text = ""): ReadonlyMap<string, number> {
+  const numbers = new Map<string, number>();
+  for (const part of text.split(",")) {
+    const at = part.lastIndexOf("=");
+    if (part.trim() !== "") numbers.set(part.slice(0, Math.max(0, at)).trim(), Number(part.slice(at + 1)));
+  }
+  return numbers;
+}
+
+/** A parameter that {@link namedNumbers} reads; none for no numbers. */
+function namedParameter(
+  parameter: string,
+  numbers: Readonly<Record<string, number>> = {},
+): ModelConfig["parameters"] {
+  const text = Object.entries(numbers)
+    .map(([name, number]) => `${name}=${number}`)
+    .join(", ");
+  return text === "" ? {} : { [parameter]: { stringValue: text } };
 }
 
 export function withDeadlines(
@@ -442,11 +495,13 @@ export function withDeadlines(
   deadlines: boolean | DeadlineOptions | undefined,
 ): ModelConfig {
   if (deadlines === undefined || deadlines === false) return config;
-  const defaultMs = typeof deadlines === "object" ? deadlines.defaultMs : undefined;
+  const { defaultMs, levelMs, callerMs }: DeadlineOptions = typeof deadlines === "object" ? deadlines : {};
   const parameters = {
     ...config.parameters,
     [DEADLINES]: { stringValue: "true" },
     ...(defaultMs !== undefined && { [DEADLINE_DEFAULT]: { stringValue: String(defaultMs) } }),
+    ...namedParameter(DEADLINE_BY_LEVEL, levelMs),
+    ...namedParameter(DEADLINE_BY_CALLER, callerMs),
   };
   return { ...config, parameters };
 }
@@ -460,11 +515,26 @@ export function deadlineProblems(config: ModelConfig): string[] {
   const setting = deadlineSetting(config);
   if (setting === undefined) return [];
   const problems: string[] = [];
-  const { defaultMs } = setting;
+  const { defaultMs, levelMs, callerMs } = setting;
   if (parameters[DEADLINE_DEFAULT] !== undefined && !(Number.isFinite(defaultMs) && defaultMs > 0)) {
     problems.push(
       `default deadline of model '${name}': expected a number of milliseconds above 0, got ` +
         `${parameters[DEADLINE_DEFAULT].stringValue}`,
+    );
+  }
+  for (const [level, limitMs] of levelMs) {
+    if (Number.isSafeInteger(level) && level > 0 && limitMs > 0 && limitMs < Number.POSITIVE_INFINITY)
+      continue;
+    problems.push(
+      `default deadline by level of model '${name}': expected levels from 1 on with milliseconds above 0, got ` +
+        `${level}=${limitMs}`,
+    );
+  }
+  for (const [caller, limitMs] of callerMs) {
+    if (limitMs > 0 && limitMs < Number.POSITIVE_INFINITY) continue;
+    problems.push(
+      `default deadline of caller '${caller}' of model '${name}': expected a number of milliseconds above 0, got ` +
+        `${limitMs}`,
     );
   }
   if (targetLatencyMs(config) !== undefined) {
@@ -483,23 +553,73 @@ export function sharedBy({ parameters }: Pick<ModelConfig, "parameters">): strin
   return parameters[SHARES]?.stringValue || undefined;
 }
 
+/** What names the caller of a request, a header or `caller`; undefined for a model that does not look at callers. */
+export function callerNamedBy(config: Pick<ModelConfig, "parameters">): string | undefined {
+  const looks = config.parameters[DEADLINE_BY_CALLER] !== undefined || isShortestFirst(config);
+  return sharedBy(config) ?? (looks ? "caller" : undefined);
+}
+
+/** Parameter of a model configuration that lets short requests run first. */
+const SHORTEST_FIRST = "shortest_first";
+
+/** True if short requests run first. */
+export function isShortestFirst({ parameters }: Pick<ModelConfig, "parameters">): boolean {
+  const text = parameters[SHORTEST_FIRST]?.stringValue;
+  return text !== undefined && BOOLEANS[text] === true;
+}
+
+export function withShortestFirst(config: ModelConfig, shortestFirst: boolean | undefined): ModelConfig {
+  if (shortestFirst !== true) return config;
+  return { ...config, parameters: { ...config.parameters, [SHORTEST_FIRST]: { stringValue: "true" } } };
+}
+
+/**
+ * True if the time of each request is looked at by itself: short requests go first, or texts have deadlines. Batches of
+ * the other models take the time of their size.
+ */
+export function runsInLanes(config: ModelConfig): boolean {
+  const isText = isDecoupled(config) && config.maxBatchSize <= 1;
+  return isShortestFirst(config) || (isText && hasDeadlines(config) && sharedBy(config) === undefined);
+}
+
+export function shortestFirstProblems(config: ModelConfig): string[] {
+  const { name, parameters, maxBatchSize, dynamicBatching } = config;
+  const text = parameters[SHORTEST_FIRST]?.stringValue;
+  if (text !== undefined && BOOLEANS[text] === undefined) {
+    return [`parameter '${SHORTEST_FIRST}' of model '${name}': expected true or false, got '${text}'`];
+  }
+  if (!isShortestFirst(config)) return [];
+  const problems: string[] = [];
+  if (maxBatchSize > 1 && dynamicBatching !== undefined) {
+    problems.push(
+      `model '${name}' runs short requests first: expected a model that runs each request by itself, got ` +
+        `max_batch_size ${maxBatchSize}`,
+    );
+  }
+  for (const [other, isSet] of [
+    ["shares", sharedBy(config) !== undefined],
+    ["a target latency", targetLatencyMs(config) !== undefined],
+    ["sequences", config.sequenceBatching !== undefined],
+    ["steps", config.ensembleScheduling !== undefined],
+  ] as const) {
+    if (isSet)
+      problems.push(`model '${name}' runs short requests first and has ${other}: leave one of them out`);
+  }
+  return problems;
+}
+
 /** How callers share the model, as its configuration says; undefined if they do not. */
 export function shareSetting(
   config: Pick<ModelConfig, "parameters">,
 ): { readonly by: string; readonly weights: Readonly<Record<string, number>> } | undefined {
   const by = sharedBy(config);
   if (by === undefined) return undefined;
-  return { by, weights: shareWeights(config.parameters[SHARE_WEIGHTS]?.stringValue ?? "") };
+  return { by, weights: shareWeights(config.parameters[SHARE_WEIGHTS]?.stringValue) };
 }
 
 /** Reads weights of callers: `a=2, b=1`. A weight that is not a number is NaN. */
-export function shareWeights(text: string): Readonly<Record<string, number>> {
-  const weights: Record<string, number> = {};
-  for (const part of text.split(",")) {
-    const at = part.lastIndexOf("=");
-    if (part.trim() !== "") weights[part.slice(0, Math.max(0, at)).trim()] = Number(part.slice(at + 1));
-  }
-  return weights;
+export function shareWeights(text?: string): Readonly<Record<string, number>> {
+  return Object.fromEntries(namedNumbers(text));
 }
 
 /**
@@ -523,14 +643,11 @@ export function checkShares(shares: ShareOptions | undefined): void {
 /** A function stays with the batcher; the configuration shows the default header, which it is told. */
 export function withShares(config: ModelConfig, shares: ShareOptions | undefined): ModelConfig {
   if (shares === undefined) return config;
-  const { by, weights = {} } = shares;
-  const text = Object.entries(weights)
-    .map(([name, weight]) => `${name}=${weight}`)
-    .join(", ");
+  const { by, weights } = shares;
   const parameters = {
     ...config.parameters,
     [SHARES]: { stringValue: typeof by === "string" ? by : "caller" },
-    ...(text !== "" && { [SHARE_WEIGHTS]: { stringValue: text } }),
+    ...namedParameter(SHARE_WEIGHTS, weights),
   };
   return { ...config, parameters };
 }

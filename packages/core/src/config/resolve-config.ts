@@ -48,12 +48,14 @@ import {
   RECYCLE_OPTION_TYPES,
   SHARE_OPTION_TYPES,
   shareProblems,
+  shortestFirstProblems,
   targetLatencyProblems,
   type WarmupOptions,
   warmupData,
   warmupDataProblems,
   withDeadlines,
   withShares,
+  withShortestFirst,
   withTargetLatency,
 } from "./model-options.js";
 import {
@@ -128,9 +130,11 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
   if (queues && options.batcher !== false && scheduled === undefined) {
     config.dynamicBatching = dynamicBatching(options.batcher ?? {});
   }
-  const { targetLatencyMs, deadlines, shares } = options.batcher === false ? {} : (options.batcher ?? {});
+  const batcher: BatcherOptions = options.batcher === false ? {} : (options.batcher ?? {});
+  const { targetLatencyMs, deadlines, shares, shortestFirst } = batcher;
   const normal = normalizeConfig({ ...config, ...source.overrides });
-  const merged = withShares(withDeadlines(withTargetLatency(normal, targetLatencyMs), deadlines), shares);
+  const timed = withDeadlines(withTargetLatency(normal, targetLatencyMs), deadlines);
+  const merged = withShortestFirst(withShares(timed, shares), shortestFirst);
   const gpus = source.gpus ?? new MachineGpus();
   const groups = merged.instanceGroup.length > 0 ? merged.instanceGroup : config.instanceGroup;
   return {
@@ -184,7 +188,13 @@ function dynamicBatching(options: BatcherOptions): ModelDynamicBatching {
   const { preferredBatchSize = [], defaultQueuePolicy: shared, priorityQueuePolicy = {}, ...given } = options;
   // Functions are not part of a configuration: they stay with the batcher.
   const { batchBy: _batchBy, cost: _cost, maxBatchCost: _maxBatchCost, pad: _pad, ...triton } = given;
-  const { targetLatencyMs: _targetLatencyMs, deadlines: _deadlines, shares: _shares, ...rest } = triton;
+  const {
+    targetLatencyMs: _target,
+    deadlines: _deadlines,
+    shares: _shares,
+    shortestFirst: _first,
+    ...rest
+  } = triton;
   const policy = (given: QueuePolicyOptions): ModelQueuePolicy => ({ ...defaultQueuePolicy(), ...given });
   return {
     ...defaultDynamicBatching(),
@@ -226,6 +236,7 @@ export function validateConfig(config: ModelConfig, gpus: Gpus = new MachineGpus
     ...targetLatencyProblems(config),
     ...deadlineProblems(config),
     ...shareProblems(config),
+    ...shortestFirstProblems(config),
     ...clashes.map(
       (target) =>
         `batch input '${target}' has the name of an input that clients send: rename one of them for ${name}`,

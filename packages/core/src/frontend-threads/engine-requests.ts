@@ -2,7 +2,7 @@ import { errorFor, errorWithoutStack, type ModelConfig, TritonError } from "@tri
 import type { RequestArrival, RequestTrace } from "../observe/request-trace.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import { Exchange, type ResponseSink } from "../service/exchange.js";
-import type { InferenceService, PinnedModel } from "../service/inference-service.js";
+import type { FoundModel, InferenceService } from "../service/inference-service.js";
 import type { ServiceChange, WatchedModel, WatchedVersion } from "../service/service-watch.js";
 import type { ServiceData } from "./control.js";
 import { type IncomingFrame, KIND } from "./frames.js";
@@ -79,8 +79,8 @@ export class EngineRequests {
   readonly #requests = new RequestSlots<EngineRequest>();
   /** Traces that the thread has not finished yet. */
   readonly #traces = new Map<number, RequestTrace>();
-  /** Pins of the versions that requests have named, by key. */
-  readonly #pins = new Map<number, { latest: PinnedModel | undefined; named: PinnedModel | undefined }>();
+  /** Versions that answer requests for the version of a key, and for the latest one when that was it. */
+  readonly #models = new Map<number, { latest: FoundModel | undefined; named: FoundModel | undefined }>();
   #closed = false;
 
   constructor(
@@ -160,7 +160,13 @@ export class EngineRequests {
     const request = new EngineRequest(this, number, init.id, version);
     this.#requests.set(number, request);
     try {
-      const exchange = new Exchange(this.service, undefined, this.#pin(target, version));
+      const requested = target.latest ? "" : String(version.version);
+      const exchange = new Exchange(
+        this.service,
+        undefined,
+        this.#model(target, version.name, requested),
+        requested,
+      );
       request.exchange = exchange;
       const turn = exchange.turn(init.id);
       if (turn === undefined) this.#send(request, exchange, init);
@@ -224,16 +230,18 @@ export class EngineRequests {
     link.send();
   }
 
-  #pin({ key, latest }: Omit<RequestTarget, "config">, { name, version }: ReadyVersion): PinnedModel {
-    let pins = this.#pins.get(key);
-    if (pins === undefined) {
-      pins = { latest: undefined, named: undefined };
-      this.#pins.set(key, pins);
+  #model({ key, latest }: Omit<RequestTarget, "config">, name: string, requested: string): FoundModel {
+    let found = this.#models.get(key);
+    if (found === undefined) {
+      found = { latest: undefined, named: undefined };
+      this.#models.set(key, found);
     }
     const which = latest ? "latest" : "named";
-    const pin = pins[which]?.inService() ?? this.service.model(name, latest ? "" : String(version));
-    pins[which] = pin;
-    return pin;
+    const known = found[which];
+    if (known?.inService) return known;
+    const model = this.service.model(name, requested);
+    found[which] = model;
+    return model;
   }
 
   #sample(modelName: string, arrival: SentArrival): RequestTrace | undefined {

@@ -358,6 +358,9 @@ function serviceCalls(service: InferenceService, requests: EngineRequests): Meth
       sharedMemory.registerSystem(name, region),
     unregisterSystem: (name: string) => sharedMemory.unregisterSystem(name),
     cudaStatus: (name: string) => sharedMemory.cudaStatus(name),
+    registerCuda: (name: string, region: Parameters<typeof sharedMemory.registerCuda>[1]) =>
+      sharedMemory.registerCuda(name, region),
+    unregisterCuda: (name: string) => sharedMemory.unregisterCuda(name),
     settleRegions: () => sharedMemory.settleAll(),
   } as Methods;
 }

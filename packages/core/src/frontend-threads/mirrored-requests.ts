@@ -3,7 +3,7 @@ import { Log, type LogChanges, type LogSettings, type LogSubject } from "../obse
 import type { RequestArrival, RequestTrace } from "../observe/request-trace.js";
 import type { TraceChanges, TraceSettings } from "../observe/trace-settings.js";
 import { Tracing } from "../observe/tracing.js";
-import type { InferenceRequest, RequestHandle, ResponseHandler } from "../request/inference-request.js";
+import type { InferenceRequest, RequestHandle, RequestSender } from "../request/inference-request.js";
 import { realClock } from "../system/clock.js";
 import type { Control } from "./control.js";
 import type { SentArrival, TraceEnd, TraceMark } from "./engine-requests.js";
@@ -83,12 +83,12 @@ class SentRequest implements RequestHandle, AnsweredRequest {
   readonly modelVersion: string;
   readonly config: Pick<ModelConfig, "output">;
   readonly #requests: SentRequests;
-  readonly #onResponse: ResponseHandler;
+  readonly #sender: RequestSender;
   #paused = false;
 
   constructor(
     requests: SentRequests,
-    { id, onResponse }: InferenceRequest,
+    { id, sender }: InferenceRequest,
     { name, version, config }: SentModel,
   ) {
     this.#requests = requests;
@@ -96,7 +96,7 @@ class SentRequest implements RequestHandle, AnsweredRequest {
     this.modelName = name;
     this.modelVersion = String(version);
     this.config = config;
-    this.#onResponse = onResponse;
+    this.#sender = sender;
   }
 
   receive(frame: IncomingFrame): void {
@@ -139,9 +139,9 @@ class SentRequest implements RequestHandle, AnsweredRequest {
     this.#requests.over(this.number);
   }
 
-  #handOver(outcome: Parameters<ResponseHandler>[0], final: boolean): void {
+  #handOver(outcome: Parameters<RequestSender["receive"]>[0], final: boolean): void {
     try {
-      this.#onResponse(outcome, final, this);
+      this.#sender.receive(outcome, final, this);
     } catch (error) {
       process.emitWarning(error instanceof Error ? error : String(error));
     }

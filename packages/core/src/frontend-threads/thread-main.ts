@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { workerData } from "node:worker_threads";
 import {
   errorFor,
@@ -10,18 +9,15 @@ import {
 import { modelMetadata } from "../config/model-metadata.js";
 import type { Frontend, FrontendAddress, ThreadedFrontend } from "../frontend/serve-frontends.js";
 import { parseVersion, pickNamespace, pickVersion } from "../model/pick-version.js";
-import {
-  type InferInit,
-  type RequestHandle,
-  type ResponseHandler,
-  requestOf,
-} from "../request/inference-request.js";
+import type { InferenceRequest, RequestHandle } from "../request/inference-request.js";
 import { RequestMemory } from "../request/request-memory.js";
 import { type AllowedHosts, Authentication, type Restrictions } from "../service/access-control.js";
-import type { InferenceService, PinnedModel } from "../service/inference-service.js";
+import type { FoundModel, InferenceService } from "../service/inference-service.js";
 import type { ModelReadiness } from "../service/model-reports.js";
 import type { ServiceChange, WatchedModel, WatchedServer, WatchedVersion } from "../service/service-watch.js";
+import { CudaObject, loadCudaRuntime } from "../shared-memory/cuda-runtime.js";
 import {
+  type CudaRegionRequest,
   type RegisteredCudaRegion,
   RegisteredRegion,
   type RegisteredSystemRegion,
@@ -29,7 +25,7 @@ import {
   type SystemRegionRequest,
   type WatchedRegion,
 } from "../shared-memory/shared-memory.js";
-import { DescriptorObject } from "../shared-memory/shared-object.js";
+import { DescriptorObject, type SharedObject } from "../shared-memory/shared-object.js";
 import {
   type ClonedAuthenticationRequest,
   Control,
@@ -151,7 +147,7 @@ class MirroredService implements InferenceService {
     return this.#control.call("modelReadiness", name, version);
   }
 
-  model(name: string, version: string): PinnedModel {
+  model(name: string, version: string): MirroredModel {
     return new MirroredModel(this, this.#find(name, version), version);
   }
 
@@ -180,9 +176,8 @@ class MirroredService implements InferenceService {
     return now?.key === key && now.state === "READY";
   }
 
-  send(model: MirroredModel, init: InferInit, onResponse: ResponseHandler): RequestHandle {
-    this.#assertOpen();
-    return this.#requests.send(model, requestOf(init, model.name, onResponse));
+  send(model: MirroredModel, request: InferenceRequest): RequestHandle {
+    return this.#requests.send(model, request);
   }
 
   #set({ name, namespace, versions }: WatchedModel): void {
@@ -199,7 +194,7 @@ class MirroredService implements InferenceService {
   /** @throws TritonError as the service of the engine does. */
   #find(name: string, requested: string): ReadyVersion {
     this.#control.catchUp();
-    this.#assertOpen();
+    this.assertOpen();
     const version = parseVersion(requested);
     const versions = pickNamespace(name, this.#models.get(name), this.#namespacing);
     return pickVersion(name, versions, version) as ReadyVersion;
@@ -240,7 +235,7 @@ class MirroredService implements InferenceService {
     );
   }
 
-  #assertOpen(): void {
+  assertOpen(): void {
     if (this.#server.open) return;
     throw errorFor("SERVER_NOT_READY", "Server not ready");
   }
@@ -255,7 +250,7 @@ class MirroredService implements InferenceService {
 }
 
 /** The copy of a model version that one look-up has found. */
-class MirroredModel implements PinnedModel {
+class MirroredModel implements FoundModel {
   readonly config: ModelConfig;
 
   constructor(
@@ -288,21 +283,15 @@ class MirroredModel implements PinnedModel {
   }
 
   get directory(): string | undefined {
-    const { directory, version } = this.found;
-    return directory && join(directory, String(version));
+    return this.found.directory;
   }
 
-  inService(): PinnedModel {
-    return this.service.serves(this.found) ? this : this.service.model(this.name, this.requested);
+  get inService(): boolean {
+    return this.service.serves(this.found);
   }
 
-  /** The engine looks whether there is room, when the request arrives there. */
-  awaitRoom(): undefined {
-    return undefined;
-  }
-
-  infer(init: InferInit, onResponse: ResponseHandler): RequestHandle {
-    return this.service.send(this, init, onResponse);
+  infer(request: InferenceRequest): RequestHandle {
+    return this.service.send(this, request);
   }
 }
 
@@ -353,6 +342,14 @@ class MirroredSharedMemory extends SharedMemory {
     return this.#control.callSync("cudaStatus", name);
   }
 
+  override registerCuda(name: string, region: CudaRegionRequest): void {
+    this.#control.callSync("registerCuda", name, region);
+  }
+
+  override unregisterCuda(name: string): void {
+    this.#control.callSync("unregisterCuda", name);
+  }
+
   override settle(): void {
     this.#control.tell("settleRegions");
   }
@@ -363,12 +360,21 @@ class MirroredSharedMemory extends SharedMemory {
   }
 }
 
+/** The object of a region, as this thread reads it. The engine closes it. */
+function openedObject({ status, descriptor }: WatchedRegion): SharedObject {
+  if (typeof descriptor === "number") return new DescriptorObject(descriptor);
+  const runtime = loadCudaRuntime();
+  if (runtime === undefined) throw new Error("the thread cannot load CUDA's runtime library");
+  const { deviceId, byteSize } = status as RegisteredCudaRegion;
+  return new CudaObject(runtime, deviceId, descriptor, byteSize, false);
+}
+
 class MirroredRegion extends RegisteredRegion {
   readonly watched: WatchedRegion;
   readonly #memory: MirroredSharedMemory;
 
   constructor(memory: MirroredSharedMemory, watched: WatchedRegion, words: Int32Array) {
-    super(watched.status, new DescriptorObject(watched.descriptor), words, watched.index);
+    super(watched.status, openedObject(watched), words, watched.index);
     this.watched = watched;
     this.#memory = memory;
   }

@@ -38,10 +38,16 @@ const UNKNOWN_INPUT = Tensor.fromElements("BYTES", [1], [new Uint8Array()]);
 /**
  * Converts values to tensors.
  *
+ * @param model a tensor on a GPU is not copied for a model that takes such tensors
  * @param added whether the values are one sample, to which the batch axis is added
  * @throws TritonError INVALID_ARG for a value that cannot become a tensor of the input's data type.
  */
-export function toTensors(config: ModelConfig, values: InputValues, added: boolean): Map<string, Tensor> {
+export function toTensors(
+  model: { readonly config: ModelConfig; readonly takesSources: boolean },
+  values: InputValues,
+  added: boolean,
+): Map<string, Tensor> {
+  const { config } = model;
   if (typeof values !== "object" || values === null) {
     const got = values === null ? "null" : typeof values;
     throw errorFor(
@@ -60,10 +66,9 @@ export function toTensors(config: ModelConfig, values: InputValues, added: boole
       continue;
     }
     const tensor = tensorFromValue(value, added ? target.sample : target.whole);
-    tensors.set(
-      name,
-      copyTensor(tensor, added && target.hasRows ? rowOf(tensor.shape, target) : tensor.shape),
-    );
+    const shape = added && target.hasRows ? rowOf(tensor.shape, target) : tensor.shape;
+    const stays = tensor.source !== undefined && model.takesSources;
+    tensors.set(name, stays ? tensor.reshaped(shape) : copyTensor(tensor, shape));
   }
   return tensors;
 }
@@ -102,9 +107,19 @@ function targetsOf(config: ModelConfig): ReadonlyMap<string, InputTarget> {
   );
 }
 
-export function toArrays(response: InferenceResponse, added: boolean, config: ModelConfig): OutputArrays {
+export function toArrays(
+  response: InferenceResponse,
+  added: boolean,
+  config: ModelConfig,
+  tensors?: readonly string[],
+): OutputArrays {
   const arrays: OutputArrays = {};
   for (const [name, tensor] of response.outputs) {
+    if (tensors?.includes(name)) {
+      // The caller asked for tensors by these names, and types its outputs itself.
+      (arrays as Record<string, unknown>)[name] = tensor;
+      continue;
+    }
     const shape = added && !isShapeTensor(config, name) ? tensor.shape.slice(1) : tensor.shape;
     arrays[name] = ndArrayOf(tensor.copyElements(), shape, tensor.datatype, "output", name, config.name);
   }

@@ -17,8 +17,10 @@ import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { RequestTrace } from "../observe/request-trace.js";
 import type { StartUp } from "../repository/model-repository.js";
-import { InferenceRequest, type RequestHandle, type ResponseHandler } from "../request/inference-request.js";
+import { InferenceRequest, type RequestHandle } from "../request/inference-request.js";
+import type { InferenceResponse } from "../request/inference-response.js";
 import { readScalarOptions } from "../request-info.js";
+import { type Client, type ClientSender, sendFor } from "../service/exchange.js";
 import type { Clock } from "../system/clock.js";
 import {
   type CallBatchAxis,
@@ -44,10 +46,10 @@ export function inferInProcess(
     assertUnary(model);
     const added = axis === "added" && model.config.maxBatchSize > 0;
     // Done before the first wait, so that later changes of the caller to its arrays have no effect.
-    const inputs = toTensors(model.config, values, added);
-    const onResponse = settling(model, added, resolve, reject);
-    if (model.state === "READY") sendNow(model, inputs, options, onResponse, axis);
-    else sendWhenReady(model, inputs, options, onResponse, axis).catch(reject);
+    const inputs = toTensors(model, values, added);
+    const answer = new UnaryAnswer(model, added, options.deviceOutputs, resolve, reject);
+    if (model.state === "READY") sendNow(model, inputs, options, answer, axis);
+    else sendWhenReady(model, inputs, options, answer, axis).catch(reject);
   });
 }
 
@@ -55,13 +57,13 @@ async function sendWhenReady(
   model: ModelVersion,
   inputs: ReadonlyMap<string, Tensor>,
   options: NestedOptions,
-  onResponse: ResponseHandler,
+  answer: UnaryAnswer,
   axis: CallBatchAxis,
 ): Promise<void> {
   await awaitReady(model, options);
   // Whether an ensemble is decoupled is known only from its members.
   assertUnary(model);
-  sendNow(model, inputs, options, onResponse, axis);
+  sendNow(model, inputs, options, answer, axis);
 }
 
 /** Sends a request, and words the error with which it is refused for its caller. */
@@ -69,37 +71,74 @@ function sendNow(
   model: ModelVersion,
   inputs: ReadonlyMap<string, Tensor>,
   options: NestedOptions,
-  onResponse: ResponseHandler,
+  answer: UnaryAnswer,
   axis: CallBatchAxis,
 ): void {
   try {
-    sendInProcess(model, inputs, options, onResponse);
+    sendInProcess(model, inputs, options, answer);
   } catch (error) {
     throw inCallersWords(error, model.config, inputs, axis);
   }
+}
+
+/** Sends a request in process. */
+export interface InProcessSender extends ClientSender {
+  /** The trace of the request, released with its final outcome. Undefined for a request that is not traced. */
+  sampled: RequestTrace | undefined;
 }
 
 /**
  * Settles a promise with the answer. It holds no reference to the inputs, so that the memory of a cancelled request is
  * freed at once.
  */
-function settling(
-  model: ModelVersion,
-  added: boolean,
-  resolve: (arrays: OutputArrays) => void,
-  reject: (reason: unknown) => void,
-): ResponseHandler {
-  return (outcome) => {
-    if (outcome === undefined) reject(errorFor("INVALID_OUTPUT", `model '${model.name}' sent no response`));
-    else if (TritonError.is(outcome)) reject(withoutUnknownId(namingModel(outcome)));
+class UnaryAnswer implements InProcessSender {
+  forgetClient: (() => void) | undefined = undefined;
+  sampled: RequestTrace | undefined = undefined;
+
+  constructor(
+    private readonly model: ModelVersion,
+    private readonly added: boolean,
+    private readonly deviceOutputs: readonly string[] | undefined,
+    private readonly resolve: (arrays: OutputArrays) => void,
+    private readonly reject: (reason: unknown) => void,
+  ) {}
+
+  receive(outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
+    const { name, config } = this.model;
+    if (final) release(this);
+    if (outcome === undefined) this.reject(errorFor("INVALID_OUTPUT", `model '${name}' sent no response`));
+    else if (TritonError.is(outcome)) this.reject(withoutUnknownId(namingModel(outcome)));
     else {
       try {
-        resolve(toArrays(outcome, added, model.config));
+        this.resolve(toArrays(outcome, this.added, config, this.deviceOutputs));
       } catch (error) {
-        reject(error);
+        this.reject(error);
       }
     }
-  };
+  }
+}
+
+/** Ends what a sender has for its request, which is over. */
+export function release({ forgetClient, sampled }: InProcessSender): void {
+  forgetClient?.();
+  sampled?.release();
+}
+
+/** The caller of a request in process, who leaves by a signal. */
+class Caller implements Client {
+  constructor(private readonly signal: AbortSignal) {}
+
+  get gone(): boolean {
+    return this.signal.aborted;
+  }
+
+  get reason(): TritonError {
+    return cancelledError(this.signal);
+  }
+
+  onGone(listener: () => void): () => void {
+    return onAbort(this.signal, listener);
+  }
 }
 
 function assertUnary({ name, config }: ModelVersion): void {
@@ -150,6 +189,8 @@ export interface NestedOptions extends InferOptions {
   readonly parentTrace?: RequestTrace | undefined;
   /** Outputs to return. @default all outputs */
   readonly requestedOutputs?: readonly string[] | undefined;
+  /** Outputs to return as tensors, which may stay on a GPU. @default none */
+  readonly deviceOutputs?: readonly string[] | undefined;
 }
 
 /** With what callers cannot give. */
@@ -159,6 +200,7 @@ const NESTED_OPTION_TYPES = optionTypes<NestedOptions & Pick<TensorCallOptions, 
   callers: "any",
   parentTrace: "any",
   requestedOutputs: "any",
+  deviceOutputs: "any",
   stopSignal: "any",
   decoupled: "any",
 });
@@ -174,55 +216,43 @@ function checkOptions(modelName: string, options: NestedOptions): void {
   }
 }
 
+/**
+ * Makes a request and sends it.
+ *
+ * @throws the error with which it is refused, and CANCELLED if `signal` has aborted
+ */
 export function sendInProcess(
   model: ModelVersion,
   inputs: ReadonlyMap<string, Tensor>,
   options: NestedOptions,
-  onResponse: ResponseHandler,
+  sender: InProcessSender,
 ): RequestHandle {
-  const { signal, timeoutMs } = options;
   checkOptions(model.name, options);
-  if (options.parameters !== undefined) checkParameters(model.name, options.parameters);
-  if (signal?.aborted) throw cancelledError(signal);
+  const { id, signal, timeoutMs, requestedOutputs, parameters, callers } = options;
+  if (parameters !== undefined) checkParameters(model.name, parameters);
   const deadline = isLimited(timeoutMs)
     ? earlier(options.deadline, timeoutMs, model.clock.now())
     : options.deadline;
-  // A nested call is traced only if the request that caused it is.
-  const sampled = options.callers === undefined ? model.tracing?.sample(model.name) : undefined;
-  let unfollow: (() => void) | undefined;
-  const settling: ResponseHandler =
-    signal === undefined && sampled === undefined
-      ? onResponse
-      : (outcome, final, request) => {
-          if (final) {
-            unfollow?.();
-            sampled?.release();
-          }
-          onResponse(outcome, final, request);
-        };
-  const trace = sampled ?? options.parentTrace?.child(model.name);
-  const request = new InferenceRequest(model.name, undefined, settling);
+  const request = new InferenceRequest(model.name);
   request.inputs = inputs;
-  request.trace = trace;
-  const { id, requestedOutputs, parameters, callers } = options;
   if (id !== undefined) request.id = id;
   if (requestedOutputs !== undefined) request.requestedOutputs = requestedOutputs;
+  if (options.deviceOutputs !== undefined && model.takesSources) {
+    request.innerOutputs = new Set(options.deviceOutputs);
+  }
   if (parameters !== undefined) request.parameters = parameters;
   if (callers !== undefined) request.callers = callers;
   if (deadline !== undefined) request.deadline = deadline;
+  readScalarOptions(options, request);
+  // A nested call is traced only if the request that caused it is.
+  if (callers === undefined) sender.sampled = model.tracing?.sample(model.name);
+  request.trace = sender.sampled ?? options.parentTrace?.child(model.name);
   try {
-    readScalarOptions(options, request);
-    model.infer(request);
+    return sendFor(signal && new Caller(signal), model, request, sender);
   } catch (error) {
-    sampled?.release();
+    sender.sampled?.release();
     throw error;
   }
-  if (signal !== undefined && !request.settled) {
-    const cancel = () => request.cancel(cancelledError(signal));
-    // An inline callback has run by now, and may have aborted the signal itself.
-    unfollow = onAbort(signal, cancel);
-  }
-  return request;
 }
 
 function earlier(deadline: number | undefined, timeoutMs: number, now: number): number {

@@ -10,7 +10,9 @@ import type {
 } from "../callback/infer-func.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
+import type { RequestTrace } from "../observe/request-trace.js";
 import type { RequestHandle } from "../request/inference-request.js";
+import type { InferenceResponse } from "../request/inference-response.js";
 import {
   type InputValues,
   inCallersWords,
@@ -19,7 +21,14 @@ import {
   toTensors,
   withoutUnknownId,
 } from "./in-process-tensors.js";
-import { awaitReady, inferInProcess, type NestedOptions, sendInProcess } from "./infer-in-process.js";
+import {
+  awaitReady,
+  type InProcessSender,
+  inferInProcess,
+  type NestedOptions,
+  release,
+  sendInProcess,
+} from "./infer-in-process.js";
 
 /**
  * Streams the responses to one request. Back-pressure holds: a decoupled model makes no more responses than the reader
@@ -33,7 +42,7 @@ export function streamInProcess(
   options: NestedOptions,
 ): AsyncGenerator<OutputArrays, void, void> {
   // Done before the first wait, so that later changes of the caller to its arrays have no effect.
-  return responses(model, toTensors(model.config, values, false), options);
+  return responses(model, toTensors(model, values, false), options);
 }
 
 async function* responses(
@@ -103,22 +112,23 @@ async function* streamTensors(
 }
 
 /** Reads the answers to one request, one at a time. The model is paused until the next answer is read. */
-class AnswerReader {
+class AnswerReader implements InProcessSender {
+  forgetClient: (() => void) | undefined = undefined;
+  sampled: RequestTrace | undefined = undefined;
   readonly #waiting: TensorAnswer[] = [];
   readonly #request: RequestHandle;
   #wake = () => {};
 
   /** Sends the request. Throws the error with which it is refused. */
   constructor(model: ModelVersion, inputs: ReadonlyMap<string, Tensor>, options: NestedOptions) {
-    let sent: RequestHandle | undefined;
-    this.#request = sendInProcess(model, inputs, options, (outcome, final) => {
-      this.#waiting.push({ outcome, final });
-      sent?.pause();
-      this.#wake();
-    });
-    sent = this.#request;
-    // A callback may have answered before it returned control to the event loop.
-    if (this.#waiting.length > 0) sent.pause();
+    this.#request = sendInProcess(model, inputs, options, this);
+  }
+
+  receive(outcome: InferenceResponse | TritonError | undefined, final: boolean, sent: RequestHandle): void {
+    if (final) release(this);
+    this.#waiting.push({ outcome, final });
+    sent.pause();
+    this.#wake();
   }
 
   /** Reads the next answer. Must not be called after the last one, because no other follows. */

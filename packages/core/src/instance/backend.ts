@@ -274,6 +274,11 @@ export interface Executor {
    * the inputs, must say false. @default false
    */
   readonly releasesInputs?: boolean;
+  /**
+   * True if it takes inputs whose elements are elsewhere, such as on a GPU (`Tensor.source`), and does not write to
+   * inputs. Steps of ensembles then pass such tensors on as they are. @default false
+   */
+  readonly takesSources?: boolean;
   /** Prepares to run; rejects if the model cannot be loaded. */
   start(): Promise<void>;
   /**

@@ -28,7 +28,7 @@ import { InstanceGroup } from "../instance/instance-group.js";
 import { type InstanceModel, ModelInstance } from "../instance/model-instance.js";
 import type { Log } from "../observe/log.js";
 import type { ModelStatistics } from "../observe/statistics.js";
-import { InferenceRequest, type ResponseHandler } from "../request/inference-request.js";
+import { InferenceRequest, type RequestSender } from "../request/inference-request.js";
 import { OutputChecker } from "../request/inference-response.js";
 import type { RequestValidator } from "../request/request-validator.js";
 import { asWork, type Clock } from "../system/clock.js";
@@ -235,8 +235,8 @@ export class LiveInstances implements InstanceModel {
   async #runSample(instance: ModelInstance, sample: ModelWarmup): Promise<void> {
     const { config } = this;
     const failures: TritonError[] = [];
-    const requests = warmupRequests(config, sample, this.#readFile, (outcome) => {
-      if (TritonError.is(outcome)) failures.push(outcome);
+    const requests = warmupRequests(config, sample, this.#readFile, {
+      receive: (outcome) => void (TritonError.is(outcome) && failures.push(outcome)),
     });
     if (requests.length === 0) return;
     this.#log.verbose(
@@ -300,7 +300,7 @@ export function warmupRequests(
   config: ModelConfig,
   sample: ModelWarmup,
   readFile: ReadDataFile,
-  onResponse: ResponseHandler,
+  sender: RequestSender,
 ): InferenceRequest[] {
   if (sample.batchSize === 0) return [];
   const inputs = new Map(
@@ -311,7 +311,7 @@ export function warmupRequests(
   );
   return Array.from(
     { length: sample.batchSize },
-    () => new InferenceRequest(config.name, { inputs }, onResponse),
+    () => new InferenceRequest(config.name, { inputs }, sender),
   );
 }
 

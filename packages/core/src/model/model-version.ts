@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import {
   errorFor,
   type ModelConfig,
@@ -7,7 +8,7 @@ import {
 } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import { countInstances } from "../config/instance-groups.js";
-import { hasDeadlines, shareSetting } from "../config/model-options.js";
+import { hasDeadlines, isShortestFirst, shareSetting } from "../config/model-options.js";
 import { initialStates } from "../config/sequence-batching.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import { modelState } from "../observe/diagnostics-channels.js";
@@ -42,6 +43,7 @@ export class ModelVersion implements RegisteredVersion {
   readonly namespace: string;
   readonly version: number;
   readonly key: string;
+  /** Directory of the version in the model repository; undefined for a bound model. */
   readonly directory: string | undefined;
   readonly labels: ReadonlyMap<string, readonly string[]>;
   readonly outputNames: readonly string[];
@@ -82,7 +84,7 @@ export class ModelVersion implements RegisteredVersion {
     this.namespace = namespace;
     this.version = version;
     this.key = `${name}/${version}`;
-    this.directory = directory;
+    this.directory = directory && join(directory, String(version));
     this.labels = labels;
     this.outputNames = config.output.map((output) => output.name);
     this.isEnsemble = config.ensembleScheduling !== undefined;
@@ -113,6 +115,14 @@ export class ModelVersion implements RegisteredVersion {
 
   get config(): ModelConfig {
     return this.#live.config;
+  }
+
+  /** Cached outputs and keys of the cache need the elements. */
+  get takesSources(): boolean {
+    return (
+      this.config.responseCache?.enable !== true &&
+      this.instances.instances.every(({ executor }) => executor.takesSources === true)
+    );
   }
 
   get crashReason(): string | undefined {
@@ -182,8 +192,13 @@ export class ModelVersion implements RegisteredVersion {
     return this.scheduler.sequences;
   }
 
-  infer(request: InferenceRequest): void {
+  get inService(): boolean {
+    return this.state === "READY";
+  }
+
+  infer(request: InferenceRequest): InferenceRequest {
     this.requests.infer(request);
+    return request;
   }
 
   /**
@@ -316,7 +331,8 @@ function createScheduler(model: ModelVersion, server: ModelServer): Scheduler {
   const { ledger } = plan;
   const shares = plan.shares ?? shareSetting(config);
   if (config.dynamicBatching === undefined) {
-    if (!hasDeadlines(config) && shares === undefined) return new DirectScheduler(instances);
+    const isOrdered = hasDeadlines(config) || isShortestFirst(config) || shares !== undefined;
+    if (!isOrdered) return new DirectScheduler(instances);
     return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, {
       alone: true,
       shares,

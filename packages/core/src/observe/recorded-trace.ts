@@ -1,5 +1,5 @@
 import { floatReader, Tensor } from "@tritonjs/protocol";
-import { scalarOptions } from "../request-info.js";
+import { scalarOptions, tracedQueueOptions } from "../request-info.js";
 import type { RequestTrace, TracedBatch, TracedRequest } from "./request-trace.js";
 import type { CutReason, ExecutionTimes } from "./statistics.js";
 import type { TraceLevel } from "./trace-settings.js";
@@ -97,11 +97,10 @@ export class RecordedTrace implements RequestTrace {
 function tracedContent(request: TracedRequest, atMs: number): TracedContent {
   const { deadline = Number.POSITIVE_INFINITY, clientLimitMs = 0, caller } = request;
   const limitMs = Math.min(deadline - atMs, clientLimitMs > 0 ? clientLimitMs : Number.POSITIVE_INFINITY);
-  const { priority, queueTimeoutMicroseconds, sequence } = scalarOptions(request);
+  const { sequence, ...options } = scalarOptions(request);
   return {
     rows: request.rows ?? 1,
-    ...(priority && { priority }),
-    ...(queueTimeoutMicroseconds && { queue_timeout_us: queueTimeoutMicroseconds }),
+    ...tracedQueueOptions(options),
     ...(limitMs < Number.POSITIVE_INFINITY && { limit_ms: Math.round(limitMs * 1000) / 1000 }),
     ...(caller && { caller }),
     ...(sequence && { sequence: { ...sequence, id: String(sequence.id) } }),
@@ -113,11 +112,9 @@ function nanoseconds(milliseconds: number): number {
 }
 
 /** Properties of a request that decide how it is batched. Defaults are left out. */
-interface TracedContent {
+interface TracedContent extends ReturnType<typeof tracedQueueOptions> {
   /** Rows along the batch axis; 1 for a model without one. */
   readonly rows: number;
-  readonly priority?: number;
-  readonly queue_timeout_us?: number;
   /** Milliseconds that the sender waits for the answer. */
   readonly limit_ms?: number;
   readonly caller?: string;

@@ -20,17 +20,6 @@ import type { InferenceResponse } from "./inference-response.js";
 
 type Tensors = ReadonlyMap<string, Tensor>;
 
-/**
- * Receives the outcomes of a request: responses and errors. `final` is true once, with the last outcome. A decoupled
- * model may end without a further response; `outcome` is undefined then. The first outcome may come before the call
- * that sends the request returns.
- */
-export type ResponseHandler = (
-  outcome: InferenceResponse | TritonError | undefined,
-  final: boolean,
-  request: RequestHandle,
-) => void;
-
 /** Content of a request as plain values, for programs that make requests. */
 export type InferInit = { readonly inputs: Tensors } & Partial<
   Readonly<
@@ -39,6 +28,7 @@ export type InferInit = { readonly inputs: Tensors } & Partial<
       | keyof RequestScalars
       | "id"
       | "requestedOutputs"
+      | "innerOutputs"
       | "parameters"
       | "deadline"
       | "clientLimitMs"
@@ -59,7 +49,7 @@ export interface RequestHandle {
   /** True once the request is over. */
   readonly settled: boolean;
   /**
-   * True if the model has refused the request after `infer` returned, as it may in another thread. The refusal is the
+   * True if the model has refused the request after it was sent, as it may in another thread. The refusal is the
    * only outcome. Undefined otherwise.
    */
   readonly refused?: boolean;
@@ -99,9 +89,19 @@ export interface CallerAccount {
 }
 
 /*
- * Roles around a request. It has one holder while it waits, and one runner from then on. From its acceptance on it may
- * have any number of observers.
+ * Roles around a request. It has one sender, one holder while it waits, and one runner from then on. From its acceptance
+ * on it may have any number of observers.
  */
+
+/** Has sent a request, and gets its outcomes. An object, because a function for each request costs more. */
+export interface RequestSender {
+  /**
+   * Receives a response or an error. `final` is true once, with the last outcome. A decoupled model may end without a
+   * further response; `outcome` is undefined then. The first outcome may come before the call that sends the request
+   * returns.
+   */
+  receive(outcome: InferenceResponse | TritonError | undefined, final: boolean, request: RequestHandle): void;
+}
 
 /** Keeps a request while it waits. */
 export interface RequestHolder {
@@ -123,8 +123,8 @@ export interface RequestRunner {
  * added: the model that accepted the request, then its cache, then its sequence.
  *
  * ```
- * outputs -> answered (runner) -> computed -> settled -> the request's handler -> released
- * given up:  remove (holder) -> settled -> givenUp (runner) -> the request's handler -> released, unless it runs
+ * outputs -> answered (runner) -> computed -> settled -> receive (sender) -> released
+ * given up:  remove (holder) -> settled -> givenUp (runner) -> receive (sender) -> released, unless it runs
  * ```
  *
  * A decoupled model may release a request before it makes outputs for it.
@@ -142,7 +142,7 @@ export interface RequestObserver {
   released?(request: InferenceRequest, again: boolean): void;
 }
 
-/** Gate between a request and its handler, which holds answers back until it is their turn. */
+/** Gate between a request and its sender, which holds answers back until it is their turn. */
 export interface ResponseGate {
   pass(deliver: () => void, final: boolean): void;
   leave(): void;
@@ -151,7 +151,7 @@ export interface ResponseGate {
 const NO_INPUTS: Tensors = new Map();
 const NO_OUTPUTS: readonly string[] = Object.freeze([]);
 const NO_CALLERS: readonly string[] = Object.freeze([]);
-const NO_HANDLER: ResponseHandler = () => {};
+const NO_SENDER: RequestSender = { receive() {} };
 
 /**
  * A request: its content as the sender made it, and the state of its processing. Decoders make it and write what the
@@ -175,6 +175,8 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
   inputs = NO_INPUTS;
   /** Names of the outputs to return; empty for all. */
   requestedOutputs = NO_OUTPUTS;
+  /** Outputs that only other models read, so that they may stay on a GPU: tensors with a `source`. */
+  innerOutputs: ReadonlySet<string> | undefined;
   parameters: Parameters = NO_PARAMETERS;
   /** 0 for the model's default level; 1 is the highest. */
   priority = 0;
@@ -211,8 +213,7 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
    * freed. It is not called where a model or a trace may keep them: callbacks on the main thread, and ensembles.
    */
   onInputsUsed: (() => void) | undefined = undefined;
-  /** Receives the outcomes. */
-  onResponse: ResponseHandler;
+  sender: RequestSender;
 
   // Position in its sequence: the sender's, unless the scheduler makes an iterative sequence of the request.
   correlationId: bigint | string | undefined = undefined;
@@ -288,9 +289,9 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
   #pause: Pause | undefined = undefined;
   #controller: AbortController | undefined = undefined;
 
-  constructor(modelName: string, content?: InferInit, onResponse: ResponseHandler = NO_HANDLER) {
+  constructor(modelName: string, content?: InferInit, sender: RequestSender = NO_SENDER) {
     this.modelName = modelName;
-    this.onResponse = onResponse;
+    this.sender = sender;
     if (content === undefined) return;
     Object.assign(this, definedMembers(content));
     if (this.ready) return;
@@ -312,8 +313,8 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
    * @param caller name of this request's model among the callers
    * @param now time on the model's clock, in milliseconds
    */
-  child(modelName: string, caller: string, now: number, onResponse: ResponseHandler): InferenceRequest {
-    const request = new InferenceRequest(modelName, undefined, onResponse);
+  child(modelName: string, caller: string, now: number): InferenceRequest {
+    const request = new InferenceRequest(modelName);
     request.copyContent(this);
     request.requestedOutputs = NO_OUTPUTS;
     request.queueTimeoutMicroseconds = this.#remainingMicroseconds(now);
@@ -529,10 +530,10 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
     if (observers !== undefined) for (const observer of observers) observer.settled?.(this, error);
   }
 
-  /** Calls the handler. An error that it throws must not affect the other requests of the batch. */
+  /** Hands an outcome to the sender. An error that it throws must not affect the other requests of the batch. */
   #handOver(outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
     try {
-      this.onResponse(outcome, final, this);
+      this.sender.receive(outcome, final, this);
     } catch (error) {
       process.emitWarning(error instanceof Error ? error : String(error));
     }
@@ -540,14 +541,8 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
 }
 
 /** The request that has this content: the one that a decoder has made, or a new one for plain values. */
-export function requestOf(
-  content: InferInit,
-  modelName: string,
-  onResponse: ResponseHandler,
-): InferenceRequest {
-  if (!(content instanceof InferenceRequest)) return new InferenceRequest(modelName, content, onResponse);
-  content.onResponse = onResponse;
-  return content;
+export function requestOf(content: InferInit, modelName: string): InferenceRequest {
+  return content instanceof InferenceRequest ? content : new InferenceRequest(modelName, content);
 }
 
 /** Nothing is notified when a request is collected. */

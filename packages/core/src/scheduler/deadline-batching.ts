@@ -15,6 +15,7 @@ import {
   type Window,
   windowFrom,
 } from "./batch-windows.js";
+import type { FairShares } from "./fair-shares.js";
 import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
 import { ArrivalsByLimit, type InstanceTimes, LearnedTimes } from "./learned-times.js";
 import type { UrgencyQueue } from "./urgency-queue.js";
@@ -88,12 +89,16 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
   #load = 0;
   #loadAt = Number.NaN;
 
-  /** @param form forms a batch at its turn in the plan of all models */
+  /**
+   * @param form forms a batch at its turn in the plan of all models
+   * @param shares the order of the queue, where callers share the model
+   */
   constructor(
     queue: UrgencyQueue,
     maxRows: number,
     instances: InstanceGroup,
     readonly form: () => void = () => {},
+    private readonly shares?: FairShares,
   ) {
     this.#queue = queue;
     this.#maxRows = maxRows;
@@ -111,7 +116,7 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
 
   ended(instance: ModelInstance, payload: Payload, now: number): void {
     const takenMs = this.#times.ended(instance, payload, now);
-    if (takenMs !== undefined) this.#queue.shares?.timed(payload.requests, takenMs);
+    if (takenMs !== undefined) this.shares?.timed(payload.requests, takenMs);
     for (const { due } of payload.requests) if (now > due) this.#lost();
   }
 
@@ -182,7 +187,7 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
       break;
     }
     if (due === Number.POSITIVE_INFINITY) due = now + PATIENCE_MS;
-    const order = queue.shares?.isCommon === true ? queue.shares.headOrder() : undefined;
+    const order = this.shares?.isCommon === true ? this.shares.headOrder() : undefined;
     if (times === undefined) return { due, order, ms: 0, fullMs: 0, yield: 1 };
     const all = Math.min(times.best, queue.rows);
     return {
@@ -206,7 +211,7 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
   }
 
   workBefore(order: number): number {
-    const { shares } = this.#queue;
+    const { shares } = this;
     const times = this.#times.next;
     // The order of a model's own shares says nothing about other models.
     if (times === undefined || shares?.isCommon !== true) return 0;
@@ -381,7 +386,7 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
     const served = Math.min(demand, FAIR_DEMAND * top);
     const share = demand > served ? served / demand : 1;
     let most = Math.min(limit, this.#mostRows(now, times, served, idleInMs, share));
-    if (queue.shares!.isContended(now)) most = Math.min(most, this.#mostContended(now, times, top));
+    if (this.shares!.isContended(now)) most = Math.min(most, this.#mostContended(now, times, top));
     const next = datedOf(queue, 0, Math.min(queue.datedCount, FAIR_REACH * this.#maxRows));
     let chosen = fairBatch(next, most, now, times);
     const scarcity = this.#scarcity(demand / top);
@@ -410,7 +415,7 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
    * @param top rows for each millisecond in the best batches
    */
   #mostContended(now: number, times: InstanceTimes, top: number): number {
-    const { typical, total } = this.#queue.shares!.smallCallers(now, top);
+    const { typical, total } = this.shares!.smallCallers(now, top);
     let aloneMs = times.expectedMs(1);
     for (let i = 0; i < OWN_BATCH_STEPS; i++) aloneMs = msOf(times, 1 + OWN_ARRIVALS * typical * aloneMs);
     const quick = smallest(times.best, (rows) => times.expectedMs(rows + 1) > SLOWED_BY * aloneMs);

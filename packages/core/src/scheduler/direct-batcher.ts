@@ -8,7 +8,7 @@ import {
 import type { Tensors } from "../batch/batch-tensors.js";
 import { EqualInputsRule, Payload } from "../batch/payload.js";
 import { defaultDynamicBatching } from "../config/defaults.js";
-import { deadlineSetting } from "../config/model-options.js";
+import { type DefaultLimits, deadlineSetting } from "../config/model-options.js";
 import { sequenceSlots } from "../config/sequence-batching.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import { PATIENCE_MS } from "../instance/machine-plan.js";
@@ -55,7 +55,7 @@ export class DirectBatcher extends SlotBatcher {
     const setting = deadlineSetting(config);
     if (setting !== undefined) {
       const times = new LearnedTimes(instance, sequenceSlots(config));
-      this.#deadlines = new DirectDeadlines(times, setting.defaultMs);
+      this.#deadlines = new DirectDeadlines(times, setting);
     }
   }
 
@@ -230,7 +230,7 @@ interface DirectLimits {
 class DirectDeadlines {
   constructor(
     readonly times: LearnedTimes,
-    private readonly defaultMs: number,
+    private readonly limits: DefaultLimits,
   ) {}
 
   look(slots: readonly Slot[], now: number): DirectLimits {
@@ -243,7 +243,7 @@ class DirectDeadlines {
     for (const [i, slot] of slots.entries()) {
       const head = slot.sequence?.head;
       if (head === undefined) continue;
-      head.due = dueOf(head, BY_DEFAULT, this.defaultMs);
+      head.due = dueOf(head, BY_DEFAULT, this.limits);
       // A slot that was left out, or whose request may wait for ever, takes part once it has waited for long.
       if (now - head.queueStart > PATIENCE_MS) needed = i + 1;
       if (times === undefined || head.due === Number.POSITIVE_INFINITY) continue;

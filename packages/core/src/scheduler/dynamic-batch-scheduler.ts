@@ -1,7 +1,13 @@
 import type { ModelConfig, TritonError } from "@tritonjs/protocol";
 import { EqualInputsRule, NO_PAYLOAD, Payload } from "../batch/payload.js";
 import { defaultDynamicBatching } from "../config/defaults.js";
-import { deadlineSetting, type ShareOptions, targetLatencyMs } from "../config/model-options.js";
+import {
+  deadlineSetting,
+  isShortestFirst,
+  runsInLanes,
+  type ShareOptions,
+  targetLatencyMs,
+} from "../config/model-options.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { PlannedBatcher } from "../instance/machine-plan.js";
 import type { ModelInstance } from "../instance/model-instance.js";
@@ -17,6 +23,8 @@ import {
   cutOfPlan,
   formBatch,
 } from "./form-batch.js";
+import { LaneBatching } from "./lane-batching.js";
+import { LearnedWork } from "./learned-work.js";
 import {
   type BatcherQueue,
   type LevelStatus,
@@ -25,6 +33,7 @@ import {
   type QueueTotals,
 } from "./priority-queue.js";
 import { ArrivalHold, isPartOfWork, type Scheduler, stoppedError } from "./scheduler.js";
+import { ShortestFirst } from "./shortest-first.js";
 import { UrgencyQueue } from "./urgency-queue.js";
 
 /** Payloads formed ahead for each instance, so that no instance waits for the batcher. */
@@ -100,7 +109,14 @@ export class DynamicBatchScheduler implements Scheduler {
     this.#ordered = batching.preserveOrdering ? (ordered ?? new OrderedResponses()) : undefined;
     const target = targetLatencyMs(config);
     const setting = deadlineSetting(config);
-    if (setting === undefined && shares === undefined) {
+    if (runsInLanes(config)) {
+      const work = new LearnedWork();
+      const hasDeadlines = setting !== undefined;
+      const shortest = isShortestFirst(config) ? new ShortestFirst(work, hasDeadlines) : undefined;
+      const queue = new UrgencyQueue(batching, deadlines, setting, now, look, shortest);
+      this.#queue = queue;
+      this.#planner = new LaneBatching(queue, instances, work, shortest, hasDeadlines);
+    } else if (setting === undefined && shares === undefined) {
       const queue = new PriorityQueue(batching, deadlines, now, look, levels);
       this.#queue = queue;
       if (target !== undefined) {
@@ -110,10 +126,11 @@ export class DynamicBatchScheduler implements Scheduler {
       }
     } else {
       const fair = shares && new FairShares(shares, this.#rules.maxBatchSize, ledger);
-      const queue = new UrgencyQueue(batching, deadlines, setting?.defaultMs ?? 0, now, look, fair);
+      const queue = new UrgencyQueue(batching, deadlines, setting, now, look, fair);
       this.#queue = queue;
+      if (fair !== undefined) fair.headOrder = () => queue.headOrder();
       const form = () => this.#formAtTurn();
-      const planner = new DeadlineBatching(queue, Math.max(1, config.maxBatchSize), instances, form);
+      const planner = new DeadlineBatching(queue, Math.max(1, config.maxBatchSize), instances, form, fair);
       this.#planner = planner;
       if (instances.plan !== undefined) this.planned = planner;
     }

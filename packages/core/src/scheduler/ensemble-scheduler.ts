@@ -1,6 +1,11 @@
 import { isDecoupled, type ModelConfig, type Tensor, TritonError, timeoutError } from "@tritonjs/protocol";
 import type { ComputeTimes, ModelStatistics } from "../observe/statistics.js";
-import type { InferenceRequest, RequestObserver, RequestRunner } from "../request/inference-request.js";
+import type {
+  InferenceRequest,
+  RequestObserver,
+  RequestRunner,
+  RequestSender,
+} from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import { copySequence, type SequencePlace, sequenceAfter } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
@@ -156,15 +161,11 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
       const member = findMember(step.modelName, step.modelVersion, step.modelNamespace);
       const read = step.inputs.map(([, tensor]) => tensor);
       const sequence = sequenceOf(read, frame.tensors, this.request);
-      const request = this.request.child(
-        member.config.name,
-        `${config.name}/${version}`,
-        clock.now(),
-        (outcome, final) => this.#receive(call!, outcome, final),
-      );
+      const request = this.request.child(member.config.name, `${config.name}/${version}`, clock.now());
       request.reserveMs += this.ensemble.restMs[step.index]!;
       request.inputs = stepInputs(step, member.config, frame.tensors);
       request.requestedOutputs = this.#selection.requestedOutputs.get(step)!;
+      if (member.takesSources) request.innerOutputs = this.#innerOutputs(step);
       copySequence(sequence, request);
       call = new StepCall(step, frame, member, request, sequence, this.#readerIsBehind, this);
       this.#calls.add(call);
@@ -178,7 +179,19 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
     }
   }
 
-  #receive(call: StepCall, outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
+  /** Outputs of a step that all their readers take from a GPU. */
+  #innerOutputs(step: PlannedStep): ReadonlySet<string> | undefined {
+    const { findMember } = this.ensemble;
+    const inner = [...this.#selection.inner.get(step)!].filter(([, steps]) =>
+      steps.every((reader) => {
+        const { takesSources } = findMember(reader.modelName, reader.modelVersion, reader.modelNamespace);
+        return takesSources;
+      }),
+    );
+    return inner.length === 0 ? undefined : new Set(inner.map(([output]) => output));
+  }
+
+  received(call: StepCall, outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
     const { step, frame } = call;
     if (final) {
       this.#calls.delete(call);
@@ -339,7 +352,7 @@ class StepFrame {
  * A step in flight. A step of a decoupled model waits before its next response in three cases: the consumer of the
  * answers is behind, later steps wait for a permit, or too many of its responses are in flight.
  */
-class StepCall implements RequestObserver {
+class StepCall implements RequestObserver, RequestSender {
   framesUnderWay = 0;
   #inLine = 0;
   #readerIsBehind: boolean;
@@ -355,8 +368,13 @@ class StepCall implements RequestObserver {
     private readonly run: EnsembleRun,
   ) {
     this.#readerIsBehind = readerIsBehind;
+    request.sender = this;
     request.observe(this);
     this.adapt();
+  }
+
+  receive(outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
+    this.run.received(this, outcome, final);
   }
 
   computed(_request: InferenceRequest, inputMs: number, inferMs: number, outputMs: number): void {

@@ -25,6 +25,8 @@ export interface EnsembleSelection {
   /** Number of reads of each tensor: by inputs of steps, and one by the answer if the tensor is part of it. */
   readonly readers: ReadonlyMap<string, number>;
   readonly outputs: readonly string[];
+  /** Outputs of each step's model that only other steps read, with these steps. */
+  readonly inner: ReadonlyMap<PlannedStep, ReadonlyMap<string, readonly PlannedStep[]>>;
 }
 
 /** The steps of an ensemble as data flow: the step that writes each tensor, and the steps that read it. */
@@ -81,7 +83,15 @@ export class EnsemblePlan {
         [...step.outputs].filter(([, tensor]) => readers.has(tensor)).map(([output]) => output),
       ]),
     );
-    return { consumers, requestedOutputs, readers, outputs };
+    const inner = new Map(
+      [...needed].map((step) => {
+        const read = [...step.outputs].filter(
+          ([, tensor]) => consumers.has(tensor) && !outputs.includes(tensor),
+        );
+        return [step, new Map(read.map(([output, tensor]) => [output, consumers.get(tensor)!]))];
+      }),
+    );
+    return { consumers, requestedOutputs, readers, outputs, inner };
   }
 }
 
@@ -89,6 +99,8 @@ export class EnsemblePlan {
 export interface EnsembleMember {
   readonly version: number;
   readonly config: ModelConfig;
+  /** True if its instances take tensors whose elements are elsewhere, such as on a GPU. */
+  readonly takesSources: boolean;
   /** Accepts a request; throws if the request is refused. */
   infer(request: InferenceRequest): void;
 }
@@ -128,7 +140,8 @@ export class EnsembleTensor {
     this.#readers--;
     if (this.#readers <= 0) this.#tensor = undefined;
     const shape = convertShape(tensor.shape, this.batchSize, dims, batched);
-    const own = this.#readers > 0 ? copyTensor(tensor) : tensor;
+    // Readers of a tensor on a GPU do not write to it.
+    const own = this.#readers > 0 && tensor.source === undefined ? copyTensor(tensor) : tensor;
     return shape === tensor.shape ? own : own.reshaped(shape);
   }
 }

@@ -44,7 +44,7 @@ export class ShareLedger {
  * milliseconds: rows or costs times the milliseconds that they usually take.
  */
 export class FairShares {
-  readonly #nameOf: (request: InferenceRequest) => string;
+  readonly nameOf: (request: InferenceRequest) => string;
   readonly #weights: ReadonlyMap<string, number>;
   readonly #seats = new Map<string, CallerShare>();
   readonly #ledger: ShareLedger;
@@ -74,10 +74,10 @@ export class FairShares {
     this.#maxBatchSize = maxBatchSize;
     this.#credit = CREDIT_BATCHES * maxBatchSize;
     this.#weights = new Map(Object.entries(weights));
-    this.#nameOf =
+    this.nameOf =
       typeof by === "function"
         ? ({ id, caller, priority, parameters }) => String(by({ id, caller, priority, parameters }))
-        : ({ caller, parameters }) => (caller === "" ? String(parameters[by] ?? "") : caller);
+        : (request) => callerOf(request, by);
   }
 
   /** Number of callers that are remembered. */
@@ -92,7 +92,7 @@ export class FairShares {
 
   /** Finds the place of a request in the order. Nothing is charged yet. */
   place(request: InferenceRequest): void {
-    const name = this.#nameOf(request);
+    const name = this.nameOf(request);
     let share = this.#seats.get(name);
     if (share === undefined) share = this.#seat(name);
     const { queueStart: now } = request;
@@ -211,6 +211,11 @@ export class FairShares {
     }
     this.#sweepAt = 2 * this.#seats.size + IDLE_CALLERS;
   }
+}
+
+/** Name of the caller of a request: as its header says, else its parameter; empty if it is unknown. */
+export function callerOf({ caller, parameters }: InferenceRequest, parameter: string): string {
+  return caller === "" ? String(parameters[parameter] ?? "") : caller;
 }
 
 /** Rates of callers that send no more than their share, in rows for each millisecond. */

@@ -12,6 +12,7 @@ import {
   type BatchingRequest,
   type BatchKey,
   hasDeadlines,
+  isShortestFirst,
   type ShareOptions,
   sharedBy,
   targetLatencyMs,
@@ -363,6 +364,9 @@ export function planVariableLength(
       : []),
     ...(batchBy !== undefined && sharedBy(config) !== undefined
       ? ["config.batcher.batchBy and config.batcher.shares are both given: leave one of them out"]
+      : []),
+    ...(batchBy !== undefined && isShortestFirst(config)
+      ? ["config.batcher.batchBy and config.batcher.shortestFirst are both given: leave one of them out"]
       : []),
     ...(batchBy !== undefined && hasDeadlines(config)
       ? ["config.batcher.batchBy and config.batcher.deadlines are both given: leave one of them out"]

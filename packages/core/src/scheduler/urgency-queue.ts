@@ -1,8 +1,9 @@
 import { type ModelDynamicBatching, queueFullError, timeoutError } from "@tritonjs/protocol";
+import type { DefaultLimits } from "../config/model-options.js";
 import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
 import type { DeadlineQueue } from "../system/clock.js";
 import { LinkedList } from "../system/collections.js";
-import type { FairShares } from "./fair-shares.js";
+import { callerOf } from "./fair-shares.js";
 import {
   type BatcherQueue,
   freePlacesOf,
@@ -13,6 +14,19 @@ import {
   policyOf,
 } from "./priority-queue.js";
 
+/** An order of the requests in a queue other than that of their deadlines. It is told of each change. */
+export interface RequestOrder {
+  /** Name of the caller of a request. @default that of its header or parameter */
+  nameOf?(request: InferenceRequest): string;
+  /** Sets the `order` of a request that is not in the queue yet. Its `due` is known. */
+  place(request: InferenceRequest): void;
+  joined(request: InferenceRequest): void;
+  /** A request leaves the queue to run. */
+  ran(request: InferenceRequest): void;
+  /** A request leaves the queue without having run. */
+  left(request: InferenceRequest): void;
+}
+
 /**
  * Queue of a batcher with deadlines. Requests with a deadline are in the order of their deadlines, in one array. Those
  * without one, and those that outlived a timeout under the action DELAY, are in the order of arrival.
@@ -21,7 +35,7 @@ import {
  * dated:   due 12.0 | due 12.5 | due 80.1 | ...     patient: first come | ...
  * ```
  *
- * Where callers share the model, all requests are in the array, in the order of their shares.
+ * Where another order is set, such as that of shares, all requests are in the array in that order.
  */
 export class UrgencyQueue implements BatcherQueue, RequestHolder {
   /** Always false: a request that is handed over could not be overtaken any more. */
@@ -33,9 +47,8 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   readonly #now: () => number;
   #expired = 0;
   readonly #bounded: boolean;
-  readonly #defaultLimitMs: number;
-  /** Set where callers share the model. */
-  readonly shares: FairShares | undefined;
+  readonly #limits: DefaultLimits | undefined;
+  readonly #rule: RequestOrder | undefined;
   #ticket = 0;
   /** Sorted by `order`, then by arrival, from `#first` on. */
   #dated: (InferenceRequest | undefined)[] = [];
@@ -45,32 +58,35 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   readonly #sizes = new Map<number, number>();
 
   /**
-   * @param defaultLimitMs limit of requests that bring none and whose level has none; 0 for none
+   * @param limits limits of requests that bring none
    * @param onExpired called after a timeout has changed the queue
-   * @param shares set where callers share the model
+   * @param rule order of the requests in place of that of their deadlines
    */
   constructor(
     batching: ModelDynamicBatching,
     deadlines: DeadlineQueue,
-    defaultLimitMs: number,
+    limits: DefaultLimits | undefined,
     now: () => number,
     onExpired: () => void,
-    shares?: FairShares,
+    rule?: RequestOrder,
   ) {
     this.#now = now;
-    this.shares = shares;
-    if (shares !== undefined)
-      shares.headOrder = () => (this.datedCount > 0 ? this.dated(0).order : Number.POSITIVE_INFINITY);
+    this.#rule = rule;
     this.#batching = batching;
     this.#deadlines = deadlines;
     this.#onExpired = onExpired;
     this.#bounded = isBounded(batching);
-    this.#defaultLimitMs = defaultLimitMs;
+    this.#limits = limits;
   }
 
-  /** True if the order is that of shares, not of deadlines. */
+  /** Place of the first request in the order. */
+  headOrder(): number {
+    return this.datedCount > 0 ? this.dated(0).order : Number.POSITIVE_INFINITY;
+  }
+
+  /** True if the order is not that of deadlines. */
   get isFair(): boolean {
-    return this.shares !== undefined;
+    return this.#rule !== undefined;
   }
 
   get size(): number {
@@ -145,15 +161,15 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   }
 
   #isPatient({ due }: InferenceRequest): boolean {
-    return due === Number.POSITIVE_INFINITY && this.shares === undefined;
+    return due === Number.POSITIVE_INFINITY && this.#rule === undefined;
   }
 
   /** Sets when a request is due, and its place in the order. */
   place(request: InferenceRequest): void {
     request.ticket = this.#ticket++;
-    request.due = dueOf(request, this.#batching, this.#defaultLimitMs);
-    if (this.shares === undefined) request.order = request.due;
-    else this.shares.place(request);
+    request.due = dueOf(request, this.#batching, this.#limits, this.#rule?.nameOf);
+    if (this.#rule === undefined) request.order = request.due;
+    else this.#rule.place(request);
   }
 
   /** Adds a request that has its place. */
@@ -172,7 +188,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
       this.patient.push(request);
       return;
     }
-    this.shares?.joined(request);
+    this.#rule?.joined(request);
     this.#insert(request);
     // The model ends a request with a deadline of its own.
     if (request.deadline !== due && due < Number.POSITIVE_INFINITY)
@@ -180,7 +196,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   }
 
   take(request: InferenceRequest): void {
-    this.shares?.ran(request);
+    this.#rule?.ran(request);
     this.#remove(request);
   }
 
@@ -192,7 +208,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   }
 
   remove(request: InferenceRequest): void {
-    this.shares?.left(request);
+    this.#rule?.left(request);
     this.#remove(request);
   }
 
@@ -220,7 +236,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   delay(request: InferenceRequest): void {
     request.queueDeadline?.cancel();
     request.queueDeadline = undefined;
-    if (this.shares === undefined) {
+    if (this.#rule === undefined) {
       this.#drop(request);
       this.patient.push(request);
     }
@@ -281,21 +297,39 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
 const COMPACT_AT = 256;
 
 /**
- * When the answer to a request is due: by its own deadline or timeout, else by its level, else by the model.
+ * When the answer to a request is due: by its own deadline or timeout, else by the default of its caller, its level or the
+ * model.
  *
- * @param defaultLimitMs limit of requests that bring none and whose level has none; 0 for none
+ * @param caller name by which the default of a caller is looked up
  */
 export function dueOf(
   request: InferenceRequest,
   batching: ModelDynamicBatching,
-  defaultLimitMs: number,
+  limits: DefaultLimits | undefined,
+  caller: (request: InferenceRequest) => string = (one) => callerOf(one, "caller"),
 ): number {
   const { deadline, clientLimitMs, reserveMs, queueTimeoutMicroseconds: timeout, queueStart } = request;
   let own = deadline ?? Number.POSITIVE_INFINITY;
   if (timeout > 0) own = Math.min(own, queueStart + timeout / 1000);
   if (clientLimitMs > 0) own = Math.min(own, queueStart + clientLimitMs);
   if (own < Number.POSITIVE_INFINITY) return own - reserveMs;
-  const { defaultTimeoutMicroseconds } = policyOf(batching, levelOf(batching, request.priority));
-  if (defaultTimeoutMicroseconds > 0) return queueStart + defaultTimeoutMicroseconds / 1000;
-  return defaultLimitMs > 0 ? queueStart + defaultLimitMs : Number.POSITIVE_INFINITY;
+  const limitMs = defaultLimitMs(request, batching, limits, caller);
+  return limitMs > 0 ? queueStart + limitMs : Number.POSITIVE_INFINITY;
+}
+
+/** Limit of a request that brings none, in milliseconds; 0 for none. */
+function defaultLimitMs(
+  request: InferenceRequest,
+  batching: ModelDynamicBatching,
+  limits: DefaultLimits | undefined,
+  caller: (request: InferenceRequest) => string,
+): number {
+  const level = levelOf(batching, request.priority);
+  const policyMs = policyOf(batching, level).defaultTimeoutMicroseconds / 1000;
+  if (limits === undefined) return policyMs;
+  const { callerMs, levelMs, defaultMs } = limits;
+  const ofCaller = callerMs.size > 0 ? callerMs.get(caller(request)) : undefined;
+  if (ofCaller !== undefined) return ofCaller;
+  // A model without levels of its own takes the priority of the request as its level.
+  return levelMs.get(level === 0 ? request.priority : level) ?? (policyMs > 0 ? policyMs : defaultMs);
 }

@@ -1,9 +1,8 @@
 import { errorFor, type ModelConfig } from "@tritonjs/protocol";
-import { hasDeadlines, sharedBy } from "../config/model-options.js";
-import type { InferenceRequest } from "../request/inference-request.js";
+import { callerNamedBy, hasDeadlines } from "../config/model-options.js";
 
 /** Header with the milliseconds that a client waits for the answer. */
-export const TIMEOUT_HEADER = "tritonjs-timeout-ms";
+const TIMEOUT_HEADER = "tritonjs-timeout-ms";
 /** gRPC's header of the same meaning, which HTTP clients may send too: `150m`, `2S`. */
 const GRPC_TIMEOUT_HEADER = "grpc-timeout";
 
@@ -23,19 +22,19 @@ const LONGEST_NAME = 128;
 
 /**
  * Reads from the headers of a client how long it waits for the answer, for a model with deadlines, and who it is, for a
- * model that callers share. Other models are not told: Triton ignores these headers.
+ * model that looks at callers. Other models are not told: Triton ignores these headers.
  *
  * @param headers the headers, as the transport has them
  * @param header returns the first value of a header
  * @throws TritonError INVALID_ARG for a value that is not a time
  */
 export function readCallerHeaders<H>(
-  request: InferenceRequest,
+  request: { caller?: string; clientLimitMs?: number },
   config: Pick<ModelConfig, "parameters">,
   headers: H,
   header: (headers: H, name: string) => string | undefined,
 ): void {
-  const by = sharedBy(config);
+  const by = callerNamedBy(config);
   if (by !== undefined) {
     const name = header(headers, by === "caller" ? CALLER_HEADER : by);
     if (name !== undefined) request.caller = name.slice(0, LONGEST_NAME);

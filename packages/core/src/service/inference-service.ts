@@ -10,11 +10,12 @@ import type { Log } from "../observe/log.js";
 import type { MetricsText } from "../observe/metrics-page.js";
 import type { Tracing } from "../observe/tracing.js";
 import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
-import type { InferInit, RequestHandle, ResponseHandler } from "../request/inference-request.js";
+import type { InferenceRequest, RequestHandle } from "../request/inference-request.js";
 import type { RequestMemory } from "../request/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { AllowedHosts, Authentication, Restrictions } from "./access-control.js";
 import type { LoadReport, ModelReadiness } from "./model-reports.js";
+import type { RefusalLine, WaitedQueue } from "./refusal-line.js";
 import type { ServerInspector } from "./server-inspector.js";
 import type { ServiceChange } from "./service-watch.js";
 
@@ -41,42 +42,22 @@ export interface MountedFrontend {
   end(): void;
 }
 
-export interface RoomWait {
-  /**
-   * Resolves when the queue has room. Rejects with UNAVAILABLE when it is the refusal's turn, and with CANCELLED after
-   * `leave`.
-   */
-  readonly turn: Promise<void>;
-  /** Ends the wait because the client has gone. Has no effect after the turn. */
-  leave(): void;
-}
-
 /**
- * The model version that one look-up has found. A request is decoded with its configuration and passed to the same
+ * The model version that a look-up has found. A request is decoded with its configuration and passed to the same
  * version, so that a reload in between cannot mix two versions. Frontends use it through an `Exchange`.
  *
- * A pin does not keep its version in service: as in Triton, a request is made after all of it has arrived.
+ * A look-up does not keep the version in service: as in Triton, a request is made after all of it has arrived.
  */
-export interface PinnedModel extends ReadyModel {
+export interface FoundModel extends ReadyModel {
+  /** False after a reload or an unload: another look-up finds the version that serves now. */
+  readonly inService: boolean;
+  /** Its queue, where requests wait for room. Undefined for a model whose queue is in another thread. */
+  readonly requests?: WaitedQueue | undefined;
   /**
-   * Returns this pin while its version is in service. After a reload or an unload it returns the pin of another
-   * look-up.
-   *
-   * @throws TritonError NOT_FOUND or UNAVAILABLE if no version is in service.
+   * Checks a request and queues it. When it throws, the request is refused and its sender gets nothing. Otherwise the
+   * sender gets exactly one final outcome.
    */
-  inService(): PinnedModel;
-  /**
-   * Checks whether the queue accepts requests, before a frontend decodes one. Returns undefined if it does. Otherwise
-   * the request waits for room, and is refused at its turn.
-   *
-   * @param id id that the client gave the request; empty while it is unknown
-   */
-  awaitRoom(id: string): RoomWait | undefined;
-  /**
-   * Makes a request, checks it and queues it. When it throws, the request is refused and the handler is never called.
-   * Otherwise the handler is called exactly once with `final`.
-   */
-  infer(init: InferInit, onResponse: ResponseHandler): RequestHandle;
+  infer(request: InferenceRequest): RequestHandle;
 }
 
 /**
@@ -114,7 +95,9 @@ export interface InferenceService {
   /** Like `checkModelReady`, with the reason why the model is not ready, such as the error of its load. */
   modelReadiness(name: string, version: string): Promise<ModelReadiness>;
   /** Looks a model up for inference, once for each request. Throws NOT_FOUND or UNAVAILABLE. */
-  model(name: string, version: string): PinnedModel;
+  model(name: string, version: string): FoundModel;
+  /** @throws TritonError UNAVAILABLE while the server refuses requests */
+  assertOpen(): void;
   modelMetadata(name: string, version: string): ModelMetadata;
   modelConfig(name: string, version: string): ModelConfig;
   /** Statistics of one model, or of all models for an empty name. */
@@ -147,10 +130,10 @@ export interface InferenceService {
    */
   onChange(listener: () => void): () => void;
   /**
-   * The turn of a refusal that {@link PinnedModel.infer} has thrown, or undefined if the client may be answered at
-   * once. The delay leaves turns of the event loop to running requests while clients retry in a tight loop.
+   * The line of requests that found a full queue, and of refusals. Undefined where each is answered at once, or waits in
+   * another thread.
    */
-  refusalTurn?(): Promise<void> | undefined;
+  readonly refusals?: Pick<RefusalLine, "placeFor" | "turn">;
   /** True if models of several repositories may have one name. */
   readonly namespacing?: boolean;
   /**

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import {
   errorFor,
   type ModelConfig,
@@ -21,19 +20,12 @@ import type {
   RepositoryOptions,
   UnloadParameters,
 } from "../repository/repository-options.js";
-import {
-  type InferInit,
-  type RequestHandle,
-  type ResponseHandler,
-  requestOf,
-} from "../request/inference-request.js";
 import type { RequestMemory } from "../request/request-memory.js";
 import { SharedMemory } from "../shared-memory/shared-memory.js";
 import { realClock } from "../system/clock.js";
 import { VERSION } from "../version.js";
 import type { AllowedHosts, Authentication, Restrictions } from "./access-control.js";
-import { RefusalLine } from "./exchange.js";
-import type { InferenceService, MountedFrontend, PinnedModel, RoomWait } from "./inference-service.js";
+import type { InferenceService, MountedFrontend } from "./inference-service.js";
 import {
   type LoadReport,
   loadReportOf,
@@ -42,6 +34,7 @@ import {
   reportReady,
   saysReady,
 } from "./model-reports.js";
+import { RefusalLine } from "./refusal-line.js";
 import type { ServerInspector } from "./server-inspector.js";
 import { type ServiceChange, ServiceWatch } from "./service-watch.js";
 
@@ -69,7 +62,7 @@ export class LocalService implements InferenceService {
   readonly #registry: ModelRegistry;
   readonly #listeners = new Set<() => void>();
   readonly #mounted: MountedFrontend[] = [];
-  readonly #refusals = new RefusalLine(realClock);
+  readonly refusals = new RefusalLine(realClock);
   /** Versions that requests without a version mean, until a model changes. A look-up takes longer than the rest of `model`. */
   readonly #latest = new Map<string, ModelVersion>();
   /** True after `drain` was called. */
@@ -111,7 +104,7 @@ export class LocalService implements InferenceService {
   drain(): void {
     this.stopping = true;
     for (const frontend of this.#mounted) frontend.drain();
-    this.#refusals.dissolve();
+    this.refusals.dissolve();
     for (const listener of this.#listeners) listener();
   }
 
@@ -190,14 +183,14 @@ export class LocalService implements InferenceService {
     return modelReadiness(name, version, this.#registry, this.repository, this.log);
   }
 
-  model(name: string, version: string): PinnedVersion {
+  model(name: string, version: string): ModelVersion {
     let model = version === "" ? this.#latest.get(name) : undefined;
     if (model?.state === "READY") this.assertOpen();
     else {
       model = this.#find(name, version);
       if (version === "") this.#latest.set(name, model);
     }
-    return new PinnedVersion(this, model, version);
+    return model;
   }
 
   modelMetadata(name: string, version: string): ModelMetadata {
@@ -290,14 +283,6 @@ export class LocalService implements InferenceService {
     return this.#registry.namespacing;
   }
 
-  placeFor(model: ModelVersion): RoomWait {
-    return this.#refusals.placeFor(model.requests);
-  }
-
-  refusalTurn(): Promise<void> | undefined {
-    return this.#refusals.turn();
-  }
-
   async prepareMetrics(): Promise<void> {
     this.page.prepare();
   }
@@ -319,68 +304,12 @@ export class LocalService implements InferenceService {
     return this.stopping || this.repository.startUp.failed;
   }
 
-  /** @throws TritonError UNAVAILABLE while the server refuses requests */
   assertOpen(): void {
     if (this.#refusesAll) throw errorFor("SERVER_NOT_READY", "Server not ready");
   }
 
   #readyVersions(name: string): number[] {
     return this.#registry.ready(name).map((model) => model.version);
-  }
-}
-
-class PinnedVersion implements PinnedModel {
-  readonly name: string;
-  readonly config: ModelConfig;
-  readonly #service: LocalService;
-  readonly #model: ModelVersion;
-  readonly #requested: string;
-
-  /** @param requested the version as the client wrote it, for a repeated look-up */
-  constructor(service: LocalService, model: ModelVersion, requested: string) {
-    this.name = model.name;
-    this.config = model.config;
-    this.#service = service;
-    this.#model = model;
-    this.#requested = requested;
-  }
-
-  get version(): number {
-    return this.#model.version;
-  }
-
-  get labels(): ReadonlyMap<string, readonly string[]> {
-    return this.#model.labels;
-  }
-
-  get directory(): string | undefined {
-    const { directory, version } = this.#model;
-    return directory && join(directory, String(version));
-  }
-
-  inService(): PinnedVersion {
-    const isReady = this.#model.state === "READY";
-    return isReady ? this : this.#service.model(this.name, this.#requested);
-  }
-
-  awaitRoom(id: string): RoomWait | undefined {
-    if (!this.#model.requests.isFull) return undefined;
-    const { turn, leave } = this.#service.placeFor(this.#model);
-    return { turn: turn.then(() => this.#assertRoom(id)), leave };
-  }
-
-  infer(init: InferInit, onResponse: ResponseHandler): RequestHandle {
-    this.#service.assertOpen();
-    const request = requestOf(init, this.#model.name, onResponse);
-    this.#model.infer(request);
-    return request;
-  }
-
-  /** @throws TritonError UNAVAILABLE if the queue is still full. */
-  #assertRoom(id: string): void {
-    this.#service.assertOpen();
-    const refusal = this.inService().#model.requests.refusal(id);
-    if (refusal !== undefined) throw refusal;
   }
 }
 

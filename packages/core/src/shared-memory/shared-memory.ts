@@ -1,4 +1,5 @@
 import { errorFor, TritonError } from "@tritonjs/protocol";
+import { CudaObject, type CudaRuntime, HANDLE_BYTES, loadCudaRuntime } from "./cuda-runtime.js";
 import { loadPosix, type Posix, type SharedObject, sharedObject } from "./shared-object.js";
 
 /** Word of a region whose object is closed. */
@@ -31,11 +32,15 @@ export interface RegisteredSystemRegion {
 export class RegisteredRegion {
   /** @param index of its word */
   constructor(
-    readonly status: RegisteredSystemRegion,
+    readonly status: RegisteredSystemRegion | RegisteredCudaRegion,
     private readonly object: SharedObject,
     private readonly words: Int32Array,
     private readonly index: number,
   ) {}
+
+  get #start(): number {
+    return "offset" in this.status ? this.status.offset : 0;
+  }
 
   /** Counts a request that uses the region. Returns false if the region is closed. */
   use(): boolean {
@@ -64,13 +69,13 @@ export class RegisteredRegion {
    */
   read(offset: number, byteSize: number): Uint8Array {
     const bytes = this.#allocate(byteSize);
-    if (!this.object.read(this.status.offset + offset, bytes)) throw this.#outOfRange();
+    if (!this.object.read(this.#start + offset, bytes)) throw this.#outOfRange();
     return bytes;
   }
 
   /** @throws TritonError INVALID_ARG when the object has become too small for the bytes, or has no memory for them. */
   write(offset: number, bytes: Uint8Array): void {
-    if (!this.object.write(this.status.offset + offset, bytes)) throw this.#outOfRange();
+    if (!this.object.write(this.#start + offset, bytes)) throw this.#outOfRange();
   }
 
   /** Closes the object. Returns false while requests use the region. */
@@ -114,11 +119,20 @@ export interface RegisteredCudaRegion {
   readonly byteSize: number;
 }
 
+/** A region of a GPU's memory that a client wants to register. */
+export interface CudaRegionRequest {
+  /** The bytes of its `cudaIpcMemHandle_t`. */
+  readonly rawHandle: Uint8Array;
+  readonly deviceId: number | bigint;
+  /** An unsigned 64-bit number. */
+  readonly byteSize: number | bigint;
+}
+
 /** A registered region, as other threads of the process use it. */
 export interface WatchedRegion {
-  readonly status: RegisteredSystemRegion;
-  /** Descriptor of the object. All threads share it. */
-  readonly descriptor: number;
+  readonly status: RegisteredSystemRegion | RegisteredCudaRegion;
+  /** Descriptor of the object, or address on the GPU. All threads share it. */
+  readonly descriptor: number | bigint;
   /** Index of its count of users. */
   readonly index: number;
 }
@@ -127,7 +141,7 @@ export interface WatchedRegion {
 export const MAX_REGIONS = 4096;
 const MAX_UINT64 = 2n ** 64n - 1n;
 
-/** Shared memory of clients. Requests for regions of a GPU get the answers of a server without a GPU. */
+/** Shared memory of clients, on the CPU and on GPUs. Without CUDA's runtime, clients are told that there is no GPU. */
 export class SharedMemory {
   readonly allowed: boolean;
   readonly users: Int32Array;
@@ -137,8 +151,15 @@ export class SharedMemory {
   #watched: readonly WatchedRegion[] = [];
   readonly #posix: () => Promise<Posix>;
   readonly #maxRegions: number;
+  readonly #cuda: () => CudaRuntime | undefined;
 
-  constructor(allowed: boolean, posix: () => Promise<Posix> = loadPosix, maxRegions = MAX_REGIONS) {
+  constructor(
+    allowed: boolean,
+    posix: () => Promise<Posix> = loadPosix,
+    maxRegions = MAX_REGIONS,
+    cuda: () => CudaRuntime | undefined = loadCudaRuntime,
+  ) {
+    this.#cuda = cuda;
     this.allowed = allowed;
     this.#posix = posix;
     this.#maxRegions = maxRegions;
@@ -161,7 +182,16 @@ export class SharedMemory {
 
   /** The region of a name, or all regions for an empty name, sorted by name. */
   systemStatus(name: string): RegisteredSystemRegion[] {
-    if (name !== "") return [this.#named(name, "system").status];
+    return this.#statuses(name, "system").filter((status) => "key" in status);
+  }
+
+  /** The region of a GPU of a name, or all of them for an empty name, sorted by name. */
+  cudaStatus(name: string): RegisteredCudaRegion[] {
+    return this.#statuses(name, "cuda").filter((status) => "deviceId" in status);
+  }
+
+  #statuses(name: string, kind: "system" | "cuda") {
+    if (name !== "") return [this.#named(name, kind).status];
     return [...this.#regions.values()].map(({ status }) => status).sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
@@ -176,15 +206,7 @@ export class SharedMemory {
     this.checkAllowed();
     checkSharedMemoryKey(name, key);
     const posix = await this.#posix();
-    if (this.#regions.has(name)) {
-      throw errorFor("REGION_EXISTS", `shared memory region '${name}' already in manager`);
-    }
-    if (this.#regions.size >= this.#maxRegions) {
-      throw errorFor(
-        "REGION_LIMIT_REACHED",
-        `cannot register shared memory region '${name}': expected at most ${this.#maxRegions} regions; unregister one first`,
-      );
-    }
+    this.#checkFree(name);
     const descriptor = posix.open(key);
     if (descriptor < 0) {
       throw new TritonError("INTERNAL", `Unable to open shared memory region: '${key}'`);
@@ -197,11 +219,75 @@ export class SharedMemory {
       throw error;
     }
     const status = { name, key, offset: Number(offset), byteSize: Number(byteSize) };
+    this.#add(status, object, descriptor);
+  }
+
+  /**
+   * Registers memory of a GPU that a client has made, by the handle for other processes.
+   *
+   * @throws TritonError UNSUPPORTED when clients may not register regions; INVALID_ARG without a GPU, for a handle that
+   * CUDA does not open, and for a size beyond the allocation; ALREADY_EXISTS for a name that is taken.
+   */
+  registerCuda(name: string, { rawHandle, deviceId, byteSize }: CudaRegionRequest): void {
+    const runtime = this.cudaRuntime(name);
+    const failed = `failed to register CUDA shared memory region '${name}'`;
+    if (rawHandle.byteLength !== HANDLE_BYTES) {
+      const text = `expected a raw handle of ${HANDLE_BYTES} bytes, got ${rawHandle.byteLength}`;
+      throw invalid(`${failed}: ${text}`);
+    }
+    this.#checkFree(name);
+    const size = BigInt.asUintN(64, BigInt(byteSize));
+    const device = Number(deviceId);
+    let address: bigint;
+    try {
+      address = runtime.openHandle(device, rawHandle);
+    } catch (cause) {
+      const text = `${failed}: failed to open CUDA IPC handle: ${TritonError.from(cause).message}`;
+      throw errorFor("INVALID_REGION", text, { cause });
+    }
+    const most = runtime.sizeFrom(address) ?? Number.MAX_SAFE_INTEGER;
+    if (size === 0n || size > BigInt(most)) {
+      runtime.closeHandle(device, address);
+      throw invalid(`${failed}: invalid args`);
+    }
+    const status = { name, deviceId: device, byteSize: Number(size) };
+    this.#add(status, new CudaObject(runtime, device, address, Number(size), true), address);
+  }
+
+  /** @throws TritonError UNSUPPORTED when clients may not register regions, INVALID_ARG without a GPU */
+  cudaRuntime(name: string): CudaRuntime {
+    this.checkAllowed();
+    const runtime = this.#cuda();
+    if (runtime !== undefined) return runtime;
+    throw errorFor(
+      "INVALID_REGION",
+      `failed to register CUDA shared memory region: '${name}', GPUs not supported`,
+    );
+  }
+
+  /** @throws TritonError ALREADY_EXISTS for a name that is taken, UNAVAILABLE when there are too many regions */
+  #checkFree(name: string): void {
+    if (this.#regions.has(name)) {
+      throw errorFor("REGION_EXISTS", `shared memory region '${name}' already in manager`);
+    }
+    if (this.#regions.size >= this.#maxRegions) {
+      throw errorFor(
+        "REGION_LIMIT_REACHED",
+        `cannot register shared memory region '${name}': expected at most ${this.#maxRegions} regions; unregister one first`,
+      );
+    }
+  }
+
+  #add(
+    status: RegisteredSystemRegion | RegisteredCudaRegion,
+    object: SharedObject,
+    descriptor: number | bigint,
+  ): void {
     const taken = new Set(this.#watched.map(({ index }) => index));
     let index = 0;
     while (taken.has(index)) index++;
     Atomics.store(this.users, index, 0);
-    this.#regions.set(name, new RegisteredRegion(status, object, this.users, index));
+    this.#regions.set(status.name, new RegisteredRegion(status, object, this.users, index));
     this.#watched = [...this.#watched, { status, descriptor, index }];
     this.onUpdate?.();
   }
@@ -213,33 +299,21 @@ export class SharedMemory {
    * @throws TritonError UNSUPPORTED when clients may not unregister regions.
    */
   unregisterSystem(name: string): void {
+    this.#unregisterNamed(name, "system");
+  }
+
+  /** Unregisters regions of GPUs as {@link unregisterSystem} does those of the CPU. */
+  unregisterCuda(name: string): void {
+    this.#unregisterNamed(name, "cuda");
+  }
+
+  #unregisterNamed(name: string, kind: "system" | "cuda"): void {
     this.checkAllowed();
-    if (name === "") {
-      this.close();
-      return;
+    for (const region of [...this.#regions.values()]) {
+      const { status } = region;
+      const isMeant = name === "" || status.name === name;
+      if (isMeant && kindOf(status) === kind) this.#unregister(region);
     }
-    const region = this.#regions.get(name);
-    if (region !== undefined) this.#unregister(region);
-  }
-
-  /** @throws TritonError NOT_FOUND for every region, because none can be registered. */
-  cudaStatus(name: string): RegisteredCudaRegion[] {
-    if (name !== "") this.#named(name, "cuda");
-    return [];
-  }
-
-  /** @throws TritonError UNSUPPORTED when clients may not register regions, INVALID_ARG otherwise. */
-  registerCuda(name: string): never {
-    this.checkAllowed();
-    throw errorFor(
-      "INVALID_REGION",
-      `failed to register CUDA shared memory region: '${name}', GPUs not supported`,
-    );
-  }
-
-  /** Does nothing where clients may unregister regions, because none can be registered. */
-  unregisterCuda(_name: string): void {
-    this.checkAllowed();
   }
 
   /**
@@ -311,14 +385,18 @@ export class SharedMemory {
     if (region === undefined) {
       throw errorFor("REGION_NOT_FOUND", `Unable to find ${kind} shared memory region: '${name}'`);
     }
-    if (kind === "cuda") {
-      throw errorFor(
-        "REGION_NOT_FOUND",
-        `The region named '${name}' is registered as system shared memory, not CUDA shared memory`,
-      );
-    }
-    return region;
+    const found = kindOf(region.status);
+    if (found === kind) return region;
+    const [registered, asked] = found === "system" ? ["system", "CUDA"] : ["CUDA", "system"];
+    throw errorFor(
+      "REGION_NOT_FOUND",
+      `The region named '${name}' is registered as ${registered} shared memory, not ${asked} shared memory`,
+    );
   }
+}
+
+function kindOf(status: RegisteredSystemRegion | RegisteredCudaRegion): "system" | "cuda" {
+  return "key" in status ? "system" : "cuda";
 }
 
 /** Checks that the region is inside the object and begins where memory can be mapped. */

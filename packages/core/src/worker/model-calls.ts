@@ -50,7 +50,7 @@ export class CallsOfWorker {
       return;
     }
     const controller = new AbortController();
-    const options = { ...message.options, signal: controller.signal };
+    const options = { ...message.options, signal: controller.signal, deviceOutputs: undefined };
     const { modelName, inputs } = message;
     const answers = message.stream
       ? models.stream(modelName, inputs, options)

@@ -120,7 +120,7 @@ class ModelPlace {
   /** The opening or loading in progress; settled if there is none. */
   #starts: Promise<void> = Promise.resolve();
   #opened: OpenModel | undefined;
-  #served: ServedModel | undefined;
+  #served: FoundModel | undefined;
   #failed = false;
 
   constructor(private readonly port: WorkerPort) {}
@@ -167,7 +167,7 @@ class ModelPlace {
     const model =
       this.#opened?.load(info) ??
       (await ((await import(entry)) as WorkerEntry).load(data, info, this.#host(init.logsConsole)));
-    this.#served = new ServedModel(
+    this.#served = new FoundModel(
       model,
       init,
       this.port,
@@ -234,7 +234,7 @@ type ExecuteMessage = Extract<ToWorker, { type: "execute" }>;
 
 type BatchToRun = ExecuteMessage & { readonly stream: WorkerStream };
 
-class ServedModel {
+class FoundModel {
   finished: Promise<void> = Promise.resolve();
   readonly #decoupled: boolean;
   /** Batches with open requests: the running one, and those of a decoupled model that are still being answered. */

@@ -1,5 +1,5 @@
 import { batch, type ModelHandle, Tensor, Triton, TritonError } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
+import { InferenceRequest, VirtualClock } from "@tritonjs/core/testing";
 import ndarray from "ndarray";
 import { afterEach, describe, expect, it } from "vitest";
 import { type EchoHandle, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
@@ -216,11 +216,11 @@ describe("bytes next to an output", () => {
           const inputs = new Map([
             ["x", Tensor.fromElements("UINT8", [1, 3], Uint8Array.of(value, value, value))],
           ]);
-          const onResponse = (outcome: unknown) =>
+          const receive = (outcome: unknown) =>
             TritonError.is(outcome)
               ? reject(outcome)
               : resolve((outcome as { outputs: Map<string, Tensor> }).outputs.get("y")!);
-          triton.service.model("m", "").infer({ inputs }, onResponse);
+          triton.service.model("m", "").infer(new InferenceRequest("m", { inputs }, { receive }));
         });
         expect([...tensor.bytes]).toEqual([value, value, value]);
         const { y } = await handle.infer({ x: [[value, 5, 6]] });

@@ -242,6 +242,50 @@ describe("deadlines", () => {
     expect(outcomes.filter((outcome) => outcome.includes("Exceeds maximum queue size"))).toHaveLength(2);
   });
 
+  it("have defaults by level and by caller in the configuration, which are checked", async () => {
+    const bench = await new Bench().bind({
+      batcher: { deadlines: { levelMs: { 1: 50, 2: 500 }, callerMs: { gold: 100, "a=b": 200 } } },
+    });
+    expect(bench.handle.config().parameters).toEqual({
+      deadlines: { stringValue: "true" },
+      deadline_level_ms: { stringValue: "1=50, 2=500" },
+      deadline_caller_ms: { stringValue: "gold=100, a=b=200" },
+    });
+    const bind = (parameters: Readonly<Record<string, string>>) =>
+      thrownBy(() =>
+        bench.triton.bind({
+          modelName: "other",
+          inputs: echoInputs,
+          outputs: echoOutputs,
+          inferFunc: batch<typeof echoInputs, typeof echoOutputs>(({ x }) => ({ y: x })),
+          config: { parameters: { deadlines: "true", ...parameters } },
+        }),
+      );
+    expect(bind({ deadline_level_ms: "high=50" })).toContain(
+      "default deadline by level of model 'other': expected levels from 1 on with milliseconds above 0, got NaN=50",
+    );
+    expect(bind({ deadline_caller_ms: "gold" })).toContain(
+      "default deadline of caller '' of model 'other': expected a number of milliseconds above 0, got NaN",
+    );
+    expect(bind({ deadline_caller_ms: "gold=0" })).toContain(
+      "default deadline of caller 'gold' of model 'other': expected a number of milliseconds above 0, got 0",
+    );
+  });
+
+  it("may come from the share of a request", async () => {
+    const bench = await new Bench(60, 0).bind({
+      maxBatchSize: 1,
+      batcher: {
+        deadlines: { callerMs: { short: 50 } },
+        shares: { by: ({ parameters }) => (parameters.urgent === true ? "short" : "long") },
+      },
+    });
+    await bench.teach();
+    const sent = [bench.send(1), bench.send(2, { parameters: { urgent: true } })];
+    await bench.clock.advance(200);
+    expect(await Promise.all(sent)).toEqual(["done", expect.stringContaining("answer within 50 ms")]);
+  });
+
   it("are part of the configuration, and exclude settings that contradict them", async () => {
     const bench = await new Bench().bind({ batcher: { deadlines: { defaultMs: 50 } } });
     expect(bench.handle.config().parameters).toEqual({

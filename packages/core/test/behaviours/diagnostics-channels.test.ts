@@ -3,6 +3,7 @@ import { type DiagnosticMessages, onDiagnostics, onExecution } from "@tritonjs/c
 import { describe, expect, it, onTestFinished } from "vitest";
 import { until } from "../../../../test/e2e/support/open-triton.js";
 import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
+import { sendRequest } from "../../../../test/support/send-request.js";
 
 const NAMES = [
   "tritonjs:request:start",
@@ -89,7 +90,9 @@ describe("diagnostics channels", () => {
     const options = { id: "seven" };
     await expect(handle.inferSample({ x: [1] }, options)).rejects.toThrow("no");
     const empty = { ...options, inputs: new Map() };
-    expect(() => triton.service.model("failing", "").infer(empty, () => {})).toThrow("expected 1 inputs");
+    expect(() => sendRequest(triton.service.model("failing", ""), empty, () => {})).toThrow(
+      "expected 1 inputs",
+    );
 
     const refused = events.find(([name]) => name === "tritonjs:request:refused");
     expect(refused?.[1]).toMatchObject({ model: "failing", version: "1", id: "seven" });

@@ -13,6 +13,7 @@ import {
   type Stage,
   stage,
 } from "../../../../test/support/pipeline.js";
+import { sendRequest } from "../../../../test/support/send-request.js";
 
 function open() {
   const clock = new VirtualClock();
@@ -200,9 +201,11 @@ describe("an ensemble", () => {
     await clock.settle();
     const answers: unknown[] = [];
     const inputs = new Map([["x", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1))]]);
-    triton.service
-      .model("pipeline", "")
-      .infer({ inputs, correlationId: 7n, sequenceEnd: true }, (outcome) => answers.push(outcome));
+    sendRequest(
+      triton.service.model("pipeline", ""),
+      { inputs, correlationId: 7n, sequenceEnd: true },
+      (outcome) => answers.push(outcome),
+    );
     await clock.settle();
     expect(answers).toMatchObject([
       { parameters: { sequence_id: 7, sequence_start: false, sequence_end: true } },

@@ -1,9 +1,10 @@
 import { getEventListeners } from "node:events";
 import { type ModelHandle, RESCHEDULE, sequenceState, Tensor, Triton } from "@tritonjs/core";
-import type { RequestHandle } from "@tritonjs/core/frontend";
+import type { RequestHandle } from "@tritonjs/core/internal";
 import type { InferenceRequest } from "@tritonjs/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
+import { sendRequest } from "../../../../test/support/send-request.js";
 
 const inputs = [{ name: "x", dtype: "INT32", shape: [1] }] as const;
 const outputs = [{ name: "y", dtype: "INT32", shape: [1] }] as const;
@@ -56,7 +57,9 @@ describe("a callback that reschedules a request", () => {
     await handle.ready();
     const given = new Map([["x", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1))]]);
     const request = await new Promise<RequestHandle>((resolve) => {
-      triton.service.model("m", "").infer({ inputs: given }, (_outcome, _final, sent) => resolve(sent));
+      sendRequest(triton.service.model("m", ""), { inputs: given }, (_outcome, _final, sent) =>
+        resolve(sent),
+      );
     });
     expect(getEventListeners((request as InferenceRequest).signal, "abort").length).toBeLessThanOrEqual(1);
   });

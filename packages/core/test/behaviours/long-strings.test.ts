@@ -5,6 +5,7 @@ import type { InferenceResponse } from "@tritonjs/core/frontend";
 import { encodeBytes } from "@tritonjs/protocol";
 import { expect, it, onTestFinished } from "vitest";
 import { repositoryRoot } from "../../../../test/support/repository.js";
+import { sendRequest } from "../../../../test/support/send-request.js";
 
 /** A clock on which each look takes half a millisecond. It counts the turns of the event loop that were waited for. */
 function slowClock() {
@@ -45,7 +46,7 @@ async function turnsFor(count: number) {
   const x = Tensor.fromBytes("BYTES", [count], encodeBytes(strings.map((one) => Buffer.from(one))));
   clock.turns = 0;
   const response = await new Promise<InferenceResponse>((resolve, reject) => {
-    triton.service.model("m", "").infer({ inputs: new Map([["x", x]]) }, (outcome) => {
+    sendRequest(triton.service.model("m", ""), { inputs: new Map([["x", x]]) }, (outcome) => {
       if (outcome instanceof Error) reject(outcome);
       else if (outcome !== undefined) resolve(outcome);
     });
@@ -64,6 +65,7 @@ it("a callback gets a few strings without a wait, and long ones in turns of the 
 
 const SMALL_HEAP = `
   import { batch, Tensor, Triton } from "@tritonjs/core";
+  import { Exchange } from "@tritonjs/core/frontend";
   const triton = new Triton();
   triton.bind({
     modelName: "m",
@@ -78,10 +80,13 @@ const SMALL_HEAP = `
   await triton.ready();
   const ask = (count) => new Promise((resolve) => {
     const x = Tensor.fromBytes("BYTES", [count], new Uint8Array(4 * count));
-    triton.service.model("m", "").infer({ inputs: new Map([["x", x]]) }, (outcome, final) => {
+    const respond = (outcome, final) => {
       console.log(outcome.code ?? "answered", outcome.message ?? outcome.outputs.get("y").byteLength);
       if (final) resolve();
-    });
+    };
+    const { service } = triton;
+    const exchange = new Exchange(service, undefined, service.model("m", ""));
+    exchange.send({ inputs: new Map([["x", x]]) }, { respond, refuse: (error) => respond(error, true) });
   });
   await ask(2_000_000);
   await ask(100_000);

@@ -1,9 +1,10 @@
 import { Tensor, Triton, TritonError } from "@tritonjs/core";
-import type { RequestHandle } from "@tritonjs/core/frontend";
+import type { RequestHandle } from "@tritonjs/core/internal";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
+import { sendRequest } from "../../../../test/support/send-request.js";
 
 /** Records how each request ended: with one final answer, or with one rejection. */
 class Settlements {
@@ -17,7 +18,7 @@ class Settlements {
       ["x", Tensor.fromElements("INT32", [rows, 1], new Int32Array(rows).fill(value))],
     ]);
     try {
-      return triton.service.model("m", "").infer({ inputs, deadline }, (outcome, final) => {
+      return sendRequest(triton.service.model("m", ""), { inputs, deadline }, (outcome, final) => {
         if (!final) return;
         if (TritonError.is(outcome)) ends.push(outcome.code);
         else ends.push(outcome!.outputs.get("y")!.elements[0] === value ? "answered" : "wrong answer");

@@ -1,8 +1,9 @@
 import { done, type StepwiseModel, stepwise, Tensor, Triton, TritonError } from "@tritonjs/core";
-import type { RequestHandle } from "@tritonjs/core/frontend";
+import type { RequestHandle } from "@tritonjs/core/internal";
 import { type InferenceRequest, VirtualClock } from "@tritonjs/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
+import { sendRequest } from "../../../../test/support/send-request.js";
 
 const inputs = [{ name: "n", dtype: "INT32", shape: [1] }] as const;
 const outputs = [
@@ -235,7 +236,7 @@ describe("a module with a stepwise callback", () => {
     const model = triton.service.model("steps", "");
     const given = Array.from(
       { length: 4 },
-      () => model.infer({ inputs: endless }, () => {}) as InferenceRequest,
+      () => sendRequest(model, { inputs: endless }, () => {}) as InferenceRequest,
     );
     expect(given.every((request) => request.executing)).toBe(true);
     for (const request of given) request.cancel();
@@ -341,7 +342,7 @@ describe.each([1, 2, 3])("under answers, errors, cancellations, timeouts and clo
         deadline: random.chance(0.2) ? clock.now() + 1 + random.below(20) : undefined,
       };
       try {
-        const request = triton.service.model("steps", "").infer(init, (_outcome, final) => {
+        const request = sendRequest(triton.service.model("steps", ""), init, (_outcome, final) => {
           if (final) ends[index]!++;
         });
         open.push(request);

@@ -4,7 +4,7 @@ import { InflightRequests } from "../../src/model/model-requests.js";
 import { InferenceRequest } from "../../src/request/inference-request.js";
 
 const request = (id: string, told: string[] = []) =>
-  new InferenceRequest("m", { id, inputs: new Map() }, () => told.push(id));
+  new InferenceRequest("m", { id, inputs: new Map() }, { receive: () => void told.push(id) });
 
 describe("in-flight requests", () => {
   it("are counted wherever in the list they leave", () => {

@@ -18,7 +18,7 @@ function requestsOf(
     batchSize,
     inputs: { x: { dataType: "TYPE_INT32", dims: [2], ...input } },
   };
-  return warmupRequests(config, sample, readFile, () => {});
+  return warmupRequests(config, sample, readFile, { receive() {} });
 }
 
 function refusal(...given: Parameters<typeof requestsOf>): string {

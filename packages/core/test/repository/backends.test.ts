@@ -1,9 +1,9 @@
 import { Tensor, Triton, TritonError } from "@tritonjs/core";
 import { type BackendFactory, callbackExecutor } from "@tritonjs/core/backend";
-import type { ResponseHandler } from "@tritonjs/core/frontend";
 import { type InferenceRequest, VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
+import { sendRequest } from "../../../../test/support/send-request.js";
 
 const tensor = (name: string, type: string, dims: string) =>
   `{ name: "${name}" data_type: TYPE_${type} dims: [ ${dims} ] }`;
@@ -61,8 +61,11 @@ describe("the test backends", () => {
     const ended: unknown[] = [];
     const ask = (DELAY: number, WAIT: number) => {
       const inputs = new Map(Object.entries({ IN: int32(1), DELAY: uint32(DELAY), WAIT: uint32(WAIT) }));
-      const onResponse: ResponseHandler = (outcome, final) => void (final && ended.push(outcome));
-      return triton.service.model("m", "").infer({ inputs }, onResponse) as InferenceRequest;
+      return sendRequest(
+        triton.service.model("m", ""),
+        { inputs },
+        (outcome, final) => void (final && ended.push(outcome)),
+      ) as InferenceRequest;
     };
     const request = ask(days, days);
     await clock.advance(1);
@@ -147,7 +150,7 @@ async function responses(name: string, config: string, inputs: Record<string, Te
   return new Promise((resolve, reject) => {
     const answers: number[][] = [];
     const given = new Map(Object.entries(inputs));
-    triton.service.model(name, "").infer({ inputs: given }, (outcome, final) => {
+    sendRequest(triton.service.model(name, ""), { inputs: given }, (outcome, final) => {
       if (TritonError.is(outcome)) reject(outcome);
       else if (outcome !== undefined) answers.push([...(outcome.outputs.get("OUT")!.elements as Int32Array)]);
       if (final) resolve(answers);

@@ -3,6 +3,7 @@ import { type Logger, Tensor, Triton, TritonError } from "@tritonjs/core";
 import { describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
 import { type RepositoryFiles, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
+import { sendRequest } from "../../../../test/support/send-request.js";
 
 /** Modules in a temporary folder import the library by its URL. */
 const core = pathToFileURL(fileURLToPath(import.meta.resolve("@tritonjs/core"))).href;
@@ -215,7 +216,7 @@ async function answers(triton: Triton, x: number): Promise<number[]> {
   return new Promise((resolve, reject) => {
     const values: number[] = [];
     const inputs = new Map([["x", Tensor.fromElements("FP32", [1, 1], Float32Array.of(x))]]);
-    triton.service.model("m", "").infer({ inputs }, (outcome, final) => {
+    sendRequest(triton.service.model("m", ""), { inputs }, (outcome, final) => {
       if (TritonError.is(outcome)) reject(outcome);
       else if (outcome !== undefined) values.push(...(outcome.outputs.get("y")!.elements as Float32Array));
       if (final) resolve(values);

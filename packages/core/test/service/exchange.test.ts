@@ -1,9 +1,9 @@
 import { NO_PARAMETERS, TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import type { RequestHandle, ResponseHandler } from "../../src/request/inference-request.js";
+import type { InferenceRequest, RequestHandle } from "../../src/request/inference-request.js";
 import type { InferenceResponse } from "../../src/request/inference-response.js";
 import { type Client, ClientGone, Exchange } from "../../src/service/exchange.js";
-import type { PinnedModel } from "../../src/service/inference-service.js";
+import type { FoundModel } from "../../src/service/inference-service.js";
 import { SharedMemory } from "../../src/shared-memory/shared-memory.js";
 
 const response: InferenceResponse = {
@@ -41,21 +41,19 @@ class TestModel {
   respond!: (outcome: InferenceResponse | TritonError | undefined, final: boolean) => void;
   readonly cancelled: unknown[] = [];
 
-  pinned(given: Partial<PinnedModel> = {}): PinnedModel {
-    const model: PinnedModel = {
+  served(given: Partial<FoundModel> = {}): FoundModel {
+    return {
       name: "m",
       version: 1,
-      config: { name: "m" } as PinnedModel["config"],
+      config: { name: "m" } as FoundModel["config"],
       labels: new Map(),
-      inService: () => model,
-      awaitRoom: () => undefined,
-      infer: (_init, onResponse) => this.#accept(onResponse),
+      inService: true,
+      infer: (request) => this.#accept(request),
       ...given,
     };
-    return model;
   }
 
-  #accept(onResponse: ResponseHandler): RequestHandle {
+  #accept({ sender }: InferenceRequest): RequestHandle {
     const handle: RequestHandle & { settled: boolean } = {
       id: "",
       settled: false,
@@ -70,19 +68,23 @@ class TestModel {
     };
     this.respond = (outcome, final) => {
       handle.settled = final;
-      onResponse(outcome, final, handle);
+      sender.receive(outcome, final, handle);
     };
     return handle;
   }
 }
 
 const request = { inputs: new Map() };
-const service = { sharedMemory: new SharedMemory(false) };
+const service = {
+  sharedMemory: new SharedMemory(false),
+  model: () => expect.unreachable("the version stays in service"),
+  assertOpen() {},
+};
 
 describe("an exchange with a single response", () => {
   it("resolves to it, and forgets its client", async () => {
     const [model, client] = [new TestModel(), new TestClient()];
-    const exchange = new Exchange(service, client, model.pinned());
+    const exchange = new Exchange(service, client, model.served());
     const single = exchange.single(request);
     expect([client.watched, exchange.answered]).toEqual([true, false]);
     model.respond(response, true);
@@ -92,7 +94,7 @@ describe("an exchange with a single response", () => {
 
   it("rejects with the first error, and with INTERNAL for another number of responses", async () => {
     const model = new TestModel();
-    const send = () => new Exchange(service, undefined, model.pinned()).single(request);
+    const send = () => new Exchange(service, undefined, model.served()).single(request);
     const failed = send();
     model.respond(response, false);
     model.respond(overload, true);
@@ -113,7 +115,7 @@ describe("an exchange with a single response", () => {
     "cancels the request of a client that leaves, with its reason %s",
     async (reason) => {
       const [model, client] = [new TestModel(), new TestClient()];
-      const single = new Exchange(service, client, model.pinned()).single(request);
+      const single = new Exchange(service, client, model.served()).single(request);
       client.reason = reason;
       client.leave();
       await expect(single).rejects.toMatchObject({ code: reason?.code ?? "CANCELLED" });
@@ -124,13 +126,13 @@ describe("an exchange with a single response", () => {
   it("is not sent for a client that has left", async () => {
     const client = new TestClient();
     client.leave();
-    const single = new Exchange(service, client, new TestModel().pinned()).single(request);
+    const single = new Exchange(service, client, new TestModel().served()).single(request);
     await expect(single).rejects.toBeInstanceOf(ClientGone);
   });
 });
 
 describe("an exchange that is refused", () => {
-  const refusing = new TestModel().pinned({
+  const refusing = new TestModel().served({
     infer: () => {
       throw overload;
     },
@@ -138,39 +140,47 @@ describe("an exchange that is refused", () => {
 
   it("waits for the turn of the refusal, unless the request is too large to be kept", async () => {
     let takeTurn = () => {};
-    const refusalTurn = () => new Promise<void>((resolve) => (takeTurn = resolve));
-    const refusals: unknown[] = [];
-    const sink = { respond() {}, refuse: (error: unknown) => void refusals.push(error) };
-    const turn = new Exchange({ ...service, refusalTurn }, undefined, refusing).send(request, sink);
-    expect(refusals).toEqual([]);
+    const refusals = {
+      turn: () => new Promise<void>((resolve) => (takeTurn = resolve)),
+      placeFor: () => expect.unreachable("the queue has room"),
+    };
+    const refused: unknown[] = [];
+    const sink = { respond() {}, refuse: (error: unknown) => void refused.push(error) };
+    const turn = new Exchange({ ...service, refusals }, undefined, refusing).send(request, sink);
+    expect(refused).toEqual([]);
     takeTurn();
     await turn;
-    expect(refusals).toEqual([overload]);
+    expect(refused).toEqual([overload]);
     expect(
-      new Exchange({ ...service, refusalTurn }, undefined, refusing, { mayWait: false }).send(request, sink),
+      new Exchange({ ...service, refusals }, undefined, refusing, "", { mayWait: false }).send(request, sink),
     ).toBe(undefined);
-    expect(refusals).toEqual([overload, overload]);
+    expect(refused).toEqual([overload, overload]);
   });
 
   it("leaves the line of a full queue with its client, or when it is cancelled", async () => {
     const client = new TestClient();
-    const waiting = () => {
-      let leave = () => {};
-      const turn = new Promise<void>((_, reject) => (leave = () => reject(overload)));
-      return new TestModel().pinned({ awaitRoom: () => ({ turn, leave }) });
+    const refusals = {
+      turn: () => undefined,
+      placeFor: () => {
+        let leave = () => {};
+        const turn = new Promise<void>((_, reject) => (leave = () => reject(overload)));
+        return { turn, leave };
+      },
     };
-    const left = new Exchange(service, client, waiting()).turn("");
+    const requests = { isFull: true, freePlaces: 0, onSettled: undefined, refusal: () => undefined };
+    const full = new TestModel().served({ requests });
+    const left = new Exchange({ ...service, refusals }, client, full).turn("");
     client.leave();
     await expect(left).rejects.toBeInstanceOf(ClientGone);
-    const exchange = new Exchange(service, undefined, waiting());
+    const exchange = new Exchange({ ...service, refusals }, undefined, full);
     const cancelled = exchange.turn("");
     exchange.cancel();
     await expect(cancelled).rejects.toBe(overload);
   });
 
   it("is refused at once for a decoupled model where only one response is allowed", () => {
-    const config = { name: "m", modelTransactionPolicy: { decoupled: true } } as PinnedModel["config"];
-    const model = new TestModel().pinned({ config });
-    expect(() => new Exchange(service, undefined, model, { unaryOnly: "not here" })).toThrow("not here");
+    const config = { name: "m", modelTransactionPolicy: { decoupled: true } } as FoundModel["config"];
+    const model = new TestModel().served({ config });
+    expect(() => new Exchange(service, undefined, model, "", { unaryOnly: "not here" })).toThrow("not here");
   });
 });

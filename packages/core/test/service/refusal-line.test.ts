@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RefusalLine } from "../../src/service/exchange.js";
+import { RefusalLine } from "../../src/service/refusal-line.js";
 import type { Clock } from "../../src/system/clock.js";
 import { VirtualClock } from "../../src/system/clock.js";
 

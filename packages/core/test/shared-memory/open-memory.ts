@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { onTestFinished } from "vitest";
 import { Exchange } from "../../src/service/exchange.js";
-import type { PinnedModel } from "../../src/service/inference-service.js";
+import type { FoundModel } from "../../src/service/inference-service.js";
 import { SharedMemoryRegion } from "../../src/shared-memory/index.js";
 import { SharedMemory } from "../../src/shared-memory/shared-memory.js";
 
@@ -29,5 +29,7 @@ export function openMemory(): SharedMemory {
 
 /** The exchange of a request that may name regions. */
 export function exchangeOver(sharedMemory: SharedMemory): Exchange {
-  return new Exchange({ sharedMemory }, undefined, { config: {} } as PinnedModel);
+  const service = { sharedMemory, assertOpen() {}, model: () => model };
+  const model = { config: {} } as FoundModel;
+  return new Exchange(service, undefined, model);
 }

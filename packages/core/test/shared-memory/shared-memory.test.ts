@@ -89,6 +89,8 @@ describe("registering a shared memory region", () => {
   });
 });
 
+const gpuRegion = { rawHandle: new Uint8Array(64), deviceId: 0, byteSize: 16 };
+
 describe("client shared memory", () => {
   test("has no regions and rejects new ones when it is disabled", async () => {
     const memory = new SharedMemory(false);
@@ -100,7 +102,7 @@ describe("client shared memory", () => {
       message: disabled,
     });
     expect(() => memory.unregisterSystem("r")).toThrow(disabled);
-    expect(() => memory.registerCuda("r")).toThrow(disabled);
+    expect(() => memory.registerCuda("r", gpuRegion)).toThrow(disabled);
     expect(() => memory.unregisterCuda("")).toThrow(disabled);
   });
 
@@ -113,7 +115,7 @@ describe("client shared memory", () => {
       "The region named 'r' is registered as system shared memory, not CUDA shared memory",
     );
     expect(() => memory.cudaStatus("s")).toThrow("Unable to find cuda shared memory region: 's'");
-    expect(() => memory.registerCuda("s")).toThrow(
+    expect(() => memory.registerCuda("s", gpuRegion)).toThrow(
       "failed to register CUDA shared memory region: 's', GPUs not supported",
     );
     memory.unregisterCuda("r");

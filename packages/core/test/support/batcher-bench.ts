@@ -1,4 +1,5 @@
 import { type Tensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
+import { sendRequest } from "../../../../test/support/send-request.js";
 import type { ModelOptions } from "../../src/config/model-options.js";
 import type { InferInit, RequestHandle } from "../../src/request/inference-request.js";
 import { VirtualClock } from "../../src/system/clock.js";
@@ -71,7 +72,7 @@ export class BatcherBench {
     const init = { id, ...rest, inputs: new Map(Object.entries(inputs ?? { x: ones(rows, columns) })) };
     try {
       const model = this.triton.service.model("m", "");
-      return model.infer(init, (outcome) => this.#note(id, outcomeText(outcome)));
+      return sendRequest(model, init, (outcome) => this.#note(id, outcomeText(outcome)));
     } catch (error) {
       this.#note(id, outcomeText(TritonError.from(error)));
       return undefined;

@@ -1,20 +1,20 @@
 import { type Tensor, TritonError } from "@tritonjs/protocol";
-import type { InferInit, ResponseHandler } from "../../src/request/inference-request.js";
+import type { InferInit, RequestSender } from "../../src/request/inference-request.js";
 import { InferenceRequest } from "../../src/request/inference-request.js";
 import type { InferenceResponse } from "../../src/request/inference-response.js";
 import { ones } from "./tensors.js";
 
 /** Fields of a request besides its inputs. */
 export interface RequestFields extends Partial<Omit<InferInit, "inputs">> {
-  readonly onResponse?: ResponseHandler;
+  readonly onResponse?: RequestSender["receive"];
 }
 
 /** A request to model `m`; its outcome is dropped unless `onResponse` is given. */
 export function requestWith(
   inputs: Readonly<Record<string, Tensor>>,
-  { onResponse = () => {}, ...init }: RequestFields = {},
+  { onResponse: receive = () => {}, ...init }: RequestFields = {},
 ): InferenceRequest {
-  return new InferenceRequest("m", { ...init, inputs: new Map(Object.entries(inputs)) }, onResponse);
+  return new InferenceRequest("m", { ...init, inputs: new Map(Object.entries(inputs)) }, { receive });
 }
 
 /** A validated request with this many rows that has waited since `queueStart`. */

@@ -57,9 +57,15 @@ async function modelInfer(
   forwarded: HeaderPattern | undefined,
 ): Promise<InferMessage> {
   const { call } = client;
+  const { modelName, modelVersion } = message;
   const options = mayWait(message) ? UNARY : LARGE_UNARY;
-  const found = service.model(message.modelName, message.modelVersion);
-  const exchange = new Exchange(service, client, found, options);
+  const exchange = new Exchange(
+    service,
+    client,
+    service.model(modelName, modelVersion),
+    modelVersion,
+    options,
+  );
   const turn = exchange.turn(message.id);
   if (turn !== undefined) {
     await turn;

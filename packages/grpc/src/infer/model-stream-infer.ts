@@ -6,11 +6,11 @@ import {
   type RequestShare,
   type ResponseSink,
 } from "@tritonjs/core/frontend";
-import { type HeaderPattern, LinkedList } from "@tritonjs/core/internal";
+import { type HeaderPattern, LinkedList, readCallerHeaders } from "@tritonjs/core/internal";
 import { isDecoupled, isTimeout, TritonError } from "@tritonjs/protocol";
 import { type inference, inferencePath } from "@tritonjs/protocol/grpc";
 import type { Shutdown } from "../shutdown.js";
-import { type DuplexStream, duplex, type Method } from "../transport/method.js";
+import { type CallHeaders, type DuplexStream, duplex, type Method } from "../transport/method.js";
 import { GrpcSampler, type GrpcTrace } from "./grpc-trace.js";
 import { type DecodedMessage, decodeInferRequest, freeMessageWhenUsed } from "./infer-request.js";
 import { inferRequestDecoder } from "./infer-request-limits.js";
@@ -27,6 +27,10 @@ type StreamMessage = inference.ModelStreamInferResponse.$Properties;
 
 /** Header that makes the first error of a model end the stream; of several values the first counts. */
 const ERROR_MODE_HEADER = "triton_grpc_error";
+
+/** A header of each request of a stream. gRPC's own deadline is that of the whole stream. */
+const headerOfEach = (headers: CallHeaders, name: string): string | undefined =>
+  name === "grpc-timeout" ? undefined : headers.get(name);
 
 /** Options of the exchange of a request that is too large to be kept until its refusal. */
 const LARGE = { mayWait: false };
@@ -109,9 +113,16 @@ class InferStream {
     let turn: Promise<void> | undefined;
     try {
       this.shutdown.refuseIfBegun();
-      const model = this.service.model(message.modelName, message.modelVersion);
+      const { modelName, modelVersion } = message;
+      const model = this.service.model(modelName, modelVersion);
       if (this.#reportFormat !== undefined) this.#lastModel = model;
-      exchange = new Exchange(this.service, undefined, model, mayWait(message) ? undefined : LARGE);
+      exchange = new Exchange(
+        this.service,
+        undefined,
+        model,
+        modelVersion,
+        mayWait(message) ? undefined : LARGE,
+      );
       request.exchange = exchange;
       turn = exchange.turn(message.id);
     } catch (error) {
@@ -153,6 +164,7 @@ class InferStream {
     try {
       request.trace = this.#sampler.sample(exchange.model.name, this.stream);
       decoded = decodeInferRequest(message, forwardedParameters(this.stream, this.forwarded), exchange);
+      readCallerHeaders(decoded, exchange.model.config, this.stream.headers, headerOfEach);
     } catch (error) {
       request.refuse(error);
       return;

@@ -330,7 +330,10 @@ function sharedMemoryMethods({ sharedMemory }: InferenceService): Method[] {
     rpc("CudaSharedMemoryStatus", sharedMemoryProtocol, ({ name }) => ({
       regions: byName(sharedMemory.cudaStatus(name)),
     })),
-    rpc("CudaSharedMemoryRegister", sharedMemoryProtocol, ({ name }) => sharedMemory.registerCuda(name)),
+    rpc("CudaSharedMemoryRegister", sharedMemoryProtocol, ({ name, rawHandle, deviceId, byteSize }) => {
+      sharedMemory.registerCuda(name, { rawHandle, deviceId, byteSize });
+      return {};
+    }),
     rpc("CudaSharedMemoryUnregister", sharedMemoryProtocol, ({ name }) => {
       sharedMemory.unregisterCuda(name);
       return {};

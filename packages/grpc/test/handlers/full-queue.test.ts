@@ -16,15 +16,42 @@ interface Waiter {
   refuse(): void;
 }
 
-/** Makes the queue of the service full for requests with an id that begins with `w`. */
+/** A request to the model, for which the queue is full if its id begins with `w`. */
+function asking(id: string) {
+  return { modelName: "m", id, modelVersion: id.startsWith("w") ? id : "" };
+}
+
+/** The queue of one request that finds it full. */
+class FullQueue {
+  readonly isFull = true;
+  readonly freePlaces = 0;
+  readonly onSettled = undefined;
+  isRefused = false;
+
+  constructor(readonly id: string) {}
+
+  refusal(): TritonError | undefined {
+    return this.isRefused ? new TritonError("UNAVAILABLE", FULL) : undefined;
+  }
+}
+
+/** Makes the queue of the service full for requests with a version, which is their id. */
 function fillQueue(service: FakeService) {
   const waiters: Waiter[] = [];
   const left: string[] = [];
   let wake = (): void => {};
-  service.awaitRoom = (id) => {
-    if (!id.startsWith("w")) return undefined;
+  const lookUp = service.model.bind(service);
+  service.model = (name, version) =>
+    version === "" ? lookUp(name, version) : { ...lookUp(name, ""), requests: new FullQueue(version) };
+  const placeFor = (queue: object) => {
+    const full = queue as FullQueue;
+    const { id } = full;
     const { promise, resolve, reject } = withResolvers();
-    waiters.push({ id, accept: resolve, refuse: () => reject(new TritonError("UNAVAILABLE", FULL)) });
+    const refuse = () => {
+      full.isRefused = true;
+      resolve();
+    };
+    waiters.push({ id, accept: resolve, refuse });
     wake();
     const leave = () => {
       left.push(id);
@@ -33,6 +60,7 @@ function fillQueue(service: FakeService) {
     };
     return { turn: promise, leave };
   };
+  service.refusals = { placeFor, turn: () => undefined };
   const until = async (isTrue: () => boolean) => {
     while (!isTrue()) await new Promise<void>((resolve) => (wake = resolve));
   };
@@ -66,7 +94,7 @@ overEachTransport("a stream with a request at a full queue", () => {
     const { waiters, waiting } = fillQueue(service);
     const stream = client.stream();
     const { next, ended } = reader(stream);
-    for (const id of ["w1", "w2", "w3"]) stream.write({ modelName: "m", id });
+    for (const id of ["w1", "w2", "w3"]) stream.write(asking(id));
     stream.end();
     for (let count = 1; count <= 3; count++) {
       const waiter = await waiting(count);
@@ -85,7 +113,7 @@ overEachTransport("a stream with a request at a full queue", () => {
     const { waiting } = fillQueue(service);
     const stream = client.stream();
     const { next, ended } = reader(stream);
-    for (const id of ["w1", "b"]) stream.write({ modelName: "m", id });
+    for (const id of ["w1", "b"]) stream.write(asking(id));
     stream.end();
     (await waiting(1)).accept();
     for (const request of await arrived(2)) answer(request);
@@ -101,7 +129,7 @@ overEachTransport("a stream with a request at a full queue", () => {
     const { waiting } = fillQueue(service);
     const stream = client.stream();
     const { next, ended } = reader(stream);
-    for (const id of ["a", "w1", "c"]) stream.write({ modelName: "m", id });
+    for (const id of ["a", "w1", "c"]) stream.write(asking(id));
     stream.end();
     (await waiting(1)).refuse();
     const [a, c] = await arrived(2);
@@ -119,7 +147,7 @@ overEachTransport("a stream with a request at a full queue", () => {
     const { waiting } = fillQueue(service);
     const stream = client.stream();
     const { next, ended } = reader(stream);
-    for (const id of ["a", "w1"]) stream.write({ modelName: "m", id });
+    for (const id of ["a", "w1"]) stream.write(asking(id));
     stream.end();
     const waiter = await waiting(1);
     const [a] = await arrived(1);
@@ -137,7 +165,7 @@ overEachTransport("a stream with a request at a full queue", () => {
     const { waiting } = fillQueue(service);
     const stream = client.stream([["triton_grpc_error", "true"]]);
     const { next, ended } = reader(stream);
-    for (const id of ["w1", "b"]) stream.write({ modelName: "m", id });
+    for (const id of ["w1", "b"]) stream.write(asking(id));
     stream.end();
     (await waiting(1)).refuse();
     answer((await arrived(1))[0]!);
@@ -152,7 +180,7 @@ overEachTransport("a stream with a request at a full queue", () => {
     const { waiters, waiting, gone, left } = fillQueue(service);
     const stream = client.stream();
     const { ended } = reader(stream);
-    for (const id of ["w1", "w2"]) stream.write({ modelName: "m", id });
+    for (const id of ["w1", "w2"]) stream.write(asking(id));
     await waiting(1);
     stream.cancel();
     expect(await ended).toMatchObject({ code: status.CANCELLED });
@@ -169,7 +197,7 @@ overEachTransport("a stream with a request at a full queue", () => {
     const { waiting, gone } = fillQueue(service);
     const stream = client.stream([["triton_grpc_error", "true"]]);
     const { ended } = reader(stream);
-    for (const id of ["a", "w1"]) stream.write({ modelName: "m", id });
+    for (const id of ["a", "w1"]) stream.write(asking(id));
     await waiting(1);
     (await arrived(1))[0]!.respondError(new TritonError("NOT_FOUND", "gone"));
     expect(await ended).toEqual({ code: status.NOT_FOUND, details: "gone" });
@@ -185,7 +213,7 @@ overEachTransport("a stream with a request at a full queue", () => {
     const { waiters } = fillQueue(service);
     const stream = client.stream();
     const { next, ended } = reader(stream);
-    stream.write({ modelName: "m", id: "w1", rawInputContents: [new Uint8Array(64 * 1024 + 1)] });
+    stream.write({ ...asking("w1"), rawInputContents: [new Uint8Array(64 * 1024 + 1)] });
     stream.end();
     await next();
     expect(await ended).toEqual(ok);
@@ -201,11 +229,12 @@ overEachTransport("a stream with a request that an overloaded model refuses", ()
       throw new TritonError("UNAVAILABLE", FULL);
     });
     const turns: (() => void)[] = [];
-    Object.assign(service, { refusalTurn: () => new Promise<void>((resolve) => turns.push(resolve)) });
+    const turn = () => new Promise<void>((resolve) => turns.push(resolve));
+    service.refusals = { turn, placeFor: () => expect.unreachable() };
     const { client } = await serve(service);
     const stream = client.stream();
     const { next, ended } = reader(stream);
-    for (const id of ["a", "b"]) stream.write({ modelName: "m", id });
+    for (const id of ["a", "b"]) stream.write(asking(id));
     stream.end();
     for (let count = 1; count <= 2; count++) {
       while (turns.length < count) await serverHasRead(client);
@@ -224,10 +253,7 @@ overEachTransport("a unary request at a full queue", () => {
     const { client } = await serve(service);
     const { waiting, gone } = fillQueue(service);
     let cancel = (): void => {};
-    const call = client.infer(
-      { modelName: "m", id: "w1" },
-      { started: (started) => (cancel = () => started.cancel()) },
-    );
+    const call = client.infer(asking("w1"), { started: (started) => (cancel = () => started.cancel()) });
     const rejected = expect(call).rejects.toMatchObject({ code: status.CANCELLED });
     await waiting(1);
     cancel();
@@ -243,7 +269,7 @@ overEachTransport("a unary request at a full queue", () => {
     const { waiters, gone } = fillQueue(service);
     // On a busy machine the deadline may pass before the server has the request.
     while (waiters.length === 0) {
-      const call = client.infer({ modelName: "m", id: "w1" }, { options: { deadline: Date.now() + 100 } });
+      const call = client.infer(asking("w1"), { options: { deadline: Date.now() + 100 } });
       await expect(call).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
     }
     await gone(1);

@@ -1,14 +1,14 @@
 import { type ModelConfig, type Tensor, TritonError } from "@tritonjs/core";
 import {
+  type FoundModel,
   type InferenceResponse,
   type InferenceService,
   Log,
   type ModelReadiness,
-  type PinnedModel,
   RequestMemory,
 } from "@tritonjs/core/frontend";
 import { SharedMemory } from "@tritonjs/core/internal";
-import { InferenceRequest } from "@tritonjs/core/testing";
+import type { InferenceRequest } from "@tritonjs/core/testing";
 import { NO_PARAMETERS } from "@tritonjs/protocol";
 
 /** A configuration with only the fields that a test gives it. */
@@ -54,8 +54,7 @@ export class FakeService implements InferenceService {
   live = true;
   config: ModelConfig;
   labels: ReadonlyMap<string, readonly string[]> = new Map();
-  /** The wait of a request with this id; undefined while the model has room. */
-  awaitRoom: PinnedModel["awaitRoom"] = () => undefined;
+  refusals: InferenceService["refusals"];
   readonly #listeners = new Set<() => void>();
   #ready = true;
   #onInfer: (request: InferenceRequest) => void;
@@ -77,6 +76,8 @@ export class FakeService implements InferenceService {
     this.config = modelConfig("m", config);
     this.#onInfer = onInfer;
   }
+
+  assertOpen(): void {}
 
   isLive(): boolean {
     return this.live;
@@ -106,21 +107,18 @@ export class FakeService implements InferenceService {
     return { ready: this.isModelReady(name, version), reason: "" };
   }
 
-  model(name: string, version: string): PinnedModel {
+  model(name: string, version: string): FoundModel {
     if (!this.isModelReady(name, version)) {
       throw new TritonError("NOT_FOUND", `Request for unknown model: '${name}' is not found`);
     }
-    const model: PinnedModel = {
+    const model: FoundModel = {
       name,
       version: 1,
       config: this.config,
       labels: this.labels,
-      inService: () => model,
-      awaitRoom: (id) => this.awaitRoom(id),
-      infer: (init, onResponse) => {
-        const request = Object.assign(Object.assign(new InferenceRequest(name, init), { onResponse }), {
-          modelVersion: version,
-        });
+      inService: true,
+      infer: (sent) => {
+        const request = Object.assign(sent, { modelVersion: version });
         this.requests.push(request);
         this.#onInfer(request);
         return request;

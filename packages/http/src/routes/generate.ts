@@ -5,6 +5,7 @@ import {
   type RequestShare,
   type ResponseSink,
 } from "@tritonjs/core/frontend";
+import { readCallerHeaders } from "@tritonjs/core/internal";
 import {
   type DataType,
   errorFor,
@@ -147,8 +148,8 @@ async function start<S extends ResponseSink>(
   exchange: HttpExchange,
   open: (call: Exchange) => S,
 ): Promise<S> {
-  const { service, request, memory, maxInputSize } = exchange;
-  const call = new Exchange(service, request, service.model(exchange.model, exchange.version));
+  const { service, request, model, version, memory, maxInputSize } = exchange;
+  const call = new Exchange(service, request, service.model(model, version), version);
   if ((firstHeader(request, "content-encoding") || "identity") !== "identity") {
     throw errorFor("INVALID_BODY", "Unsupported content-encoding, only 'identity' is supported.");
   }
@@ -158,7 +159,9 @@ async function start<S extends ResponseSink>(
   const body = await request.readBody(memory, maxInputSize);
   if (since !== undefined) traceReceived(exchange, since);
   const use = (json: JsonValue): S => {
-    const decoded = decodeGenerateJson(call.current(), json);
+    const model = call.current();
+    const decoded = decodeGenerateJson(model, json);
+    readCallerHeaders(decoded, model.config, request, firstHeader);
     call.trace = exchange.trace;
     decoded.trace = exchange.trace?.request;
     const sink = open(call);

@@ -46,8 +46,8 @@ const DECOUPLED = { unaryOnly: "HTTP end point doesn't support models with decou
  * reading and checking the request are `application/json`.
  */
 async function infer(exchange: HttpExchange): Promise<V2Response> {
-  const { service, request, memory, maxInputSize } = exchange;
-  const call = new Exchange(service, request, service.model(exchange.model, exchange.version), DECOUPLED);
+  const { service, request, model, version, memory, maxInputSize } = exchange;
+  const call = new Exchange(service, request, service.model(model, version), version, DECOUPLED);
   const contentEncoding = firstHeader(request, "content-encoding");
   const encoding = contentEncoding === undefined ? "identity" : requestEncoding(contentEncoding);
   if (encoding === undefined) {

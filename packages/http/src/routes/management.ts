@@ -262,11 +262,7 @@ export const sharedMemoryRoutes: readonly Route[] = [
         .map(({ name, deviceId, byteSize }) => ({ name, device_id: deviceId, byte_size: byteSize })),
     ),
   ),
-  postRoute(regionPath("cuda", "register"), "shared-memory", ({ service, region }) => {
-    service.sharedMemory.checkAllowed();
-    checkNamed("cuda", region);
-    return service.sharedMemory.registerCuda(region);
-  }),
+  postRoute(regionPath("cuda", "register"), "shared-memory", registerCuda),
   postRoute(regionPath("cuda", "unregister"), "shared-memory", ({ service, region }) => {
     service.sharedMemory.unregisterCuda(region);
     return emptyResponse(200, "application/json");
@@ -293,6 +289,38 @@ async function registerSystem({
   });
   await sharedMemory.registerSystem(region, range);
   return emptyResponse(200, "application/json");
+}
+
+async function registerCuda({
+  service: { sharedMemory },
+  region,
+  request,
+  memory,
+  maxInputSize,
+}: HttpExchange): Promise<V2Response> {
+  sharedMemory.checkAllowed();
+  checkNamed("cuda", region);
+  // Triton without a GPU does not read the body.
+  sharedMemory.cudaRuntime(region);
+  const memoryOfGpu = await readJson(request, await request.readBody(memory, maxInputSize), (json) => {
+    const handle = decodeText(asBytes(field(field(json, "raw_handle"), "b64")));
+    if (!isBase64(handle)) throw notAHandle();
+    return {
+      rawHandle: new Uint8Array(Buffer.from(handle, "base64")),
+      deviceId: asUnsigned(field(json, "device_id")),
+      byteSize: asUnsigned(field(json, "byte_size")),
+    };
+  });
+  if (memoryOfGpu.rawHandle.byteLength !== HANDLE_BYTES) throw notAHandle();
+  sharedMemory.registerCuda(region, memoryOfGpu);
+  return emptyResponse(200, "application/json");
+}
+
+/** Size of a `cudaIpcMemHandle_t`. */
+const HANDLE_BYTES = 64;
+
+function notAHandle(): TritonError {
+  return errorFor("INVALID_REGION", "'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t");
 }
 
 function regionPath(kind: "system" | "cuda", action: string): RegExp {

@@ -16,8 +16,15 @@ async function startFull() {
   const waits = new Promise<void>((resolve) => (onWait = resolve));
   const left = new Promise<void>((resolve) => (onLeave = resolve));
   let isFirst = true;
-  service.awaitRoom = () => {
-    if (!isFirst) return undefined;
+  service.queueOfModels = {
+    get isFull() {
+      return isFirst;
+    },
+    freePlaces: 0,
+    onSettled: undefined,
+    refusal: () => undefined,
+  };
+  const placeFor = () => {
     isFirst = false;
     onWait();
     let reject: (error: Error) => void;
@@ -28,6 +35,7 @@ async function startFull() {
     };
     return { turn, leave };
   };
+  service.refusals = { placeFor, turn: () => undefined };
   return { service, port: await startHttp(service), waits, left, accept: () => accept() };
 }
 

@@ -1,13 +1,13 @@
 import { type ModelConfig, Tensor, TritonError } from "@tritonjs/core";
 import {
+  type FoundModel,
   type InferenceService,
   Log,
   type ModelReadiness,
-  type PinnedModel,
   RequestMemory,
 } from "@tritonjs/core/frontend";
 import { SharedMemory } from "@tritonjs/core/internal";
-import { InferenceRequest } from "@tritonjs/core/testing";
+import type { InferenceRequest } from "@tritonjs/core/testing";
 import { toConfigDataType } from "@tritonjs/protocol";
 
 type DataType = Tensor["datatype"];
@@ -58,12 +58,15 @@ export class IdentityService implements InferenceService {
   onRequest: ((request: InferenceRequest) => void) | undefined;
   readonly #models: readonly ModelConfig[];
 
-  /** The wait of a request; undefined while the model has room. */
-  awaitRoom: PinnedModel["awaitRoom"] = () => undefined;
+  /** The queue of all models, and the line of requests that wait for room in it. */
+  queueOfModels: FoundModel["requests"];
+  refusals: InferenceService["refusals"];
 
   constructor(...models: ModelConfig[]) {
     this.#models = models;
   }
+
+  assertOpen(): void {}
 
   isLive(): boolean {
     return true;
@@ -93,20 +96,19 @@ export class IdentityService implements InferenceService {
     return { ready: this.isModelReady(name), reason: "" };
   }
 
-  model(name: string): PinnedModel {
+  model(name: string): FoundModel {
     const config = this.#models.find((known) => known.name === name);
     if (config === undefined) {
       throw new TritonError("NOT_FOUND", `Request for unknown model: '${name}' is not found`);
     }
-    const model: PinnedModel = {
+    const model: FoundModel = {
       name,
       version: 1,
       config,
       labels: new Map([["OUT", ["zero", "one"]]]),
-      inService: () => model,
-      awaitRoom: (id) => this.awaitRoom(id),
-      infer: (init, onResponse) => {
-        const request = Object.assign(new InferenceRequest(name, init), { onResponse });
+      inService: true,
+      requests: this.queueOfModels,
+      infer: (request) => {
         this.requests.push(request);
         if (this.onRequest === undefined) this.answer(request);
         else this.onRequest(request);

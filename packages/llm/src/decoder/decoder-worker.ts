@@ -7,7 +7,7 @@ import { errorFor, TritonError } from "@tritonjs/protocol";
 import { ChatTemplate, withTexts } from "../chat/chat-template.js";
 import { reasoningTokens } from "../chat/reasoning-form.js";
 import { TOOL_CALL_TOKENS } from "../chat/tool-call-family.js";
-import { readConstraintVocabulary, StructuredOutput } from "../sampling/structured-output.js";
+import { readConstraintVocabulary, StructuredOutput } from "../structured/structured-output.js";
 import { TextResponses } from "../text-answer.js";
 import { readTextRequest, type TextRequest } from "../text-request.js";
 import { type ShownSpecialTokens, TextTokenizer } from "../text-tokenizer.js";

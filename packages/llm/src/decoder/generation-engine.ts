@@ -1,8 +1,8 @@
 import type { OnnxSession } from "@tritonjs/backends/onnxruntime";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
-import type { TokenConstraint } from "../sampling/structured-output.js";
 import { type ScoredToken, TokenSampler, tokenLogprobs } from "../sampling/token-sampler.js";
+import type { TokenConstraint } from "../structured/structured-output.js";
 import { StopTexts, type TextResponses } from "../text-answer.js";
 import type { TextTokenizer } from "../text-tokenizer.js";
 import { openTextStream, type ShownSpecialTokens, type TextStream } from "../text-tokenizer.js";

@@ -1,4 +1,4 @@
-import type { Exchange, InferenceResponse, PinnedModel } from "@tritonjs/core/frontend";
+import type { Exchange, InferenceResponse } from "@tritonjs/core/frontend";
 import { ClientGone } from "@tritonjs/http/frontend";
 import { errorFor, type ModelConfig, Tensor, TritonError } from "@tritonjs/protocol";
 import { checkLength, emptyField, invalidField, missingField, wrongType } from "./openai-error.js";
@@ -9,10 +9,9 @@ import { type InputSlot, inputSlot, type SlotValue, tensorOf } from "./text-mode
 /** Route of embeddings of texts: `POST /v1/embeddings`. */
 export const embeddingsRoute = inferenceRoute(/^\/v1\/embeddings$/, async (exchange) => {
   const wanted = await exchange.readBody(readEmbeddingRequest);
-  const { model: pinned } = await exchange.lookUpModel(wanted.model);
-  const found = pinned.inService();
-  const model = embeddingModelOf(found.config);
-  const { vectors, tokens } = await runEmbeddings(exchange, found, model, embeddingCalls(model, wanted));
+  const lookUp = await exchange.lookUpModel(wanted.model);
+  const model = embeddingModelOf(lookUp.current().config);
+  const { vectors, tokens } = await runEmbeddings(exchange, lookUp, model, embeddingCalls(model, wanted));
   const { dimensions, encoding } = wanted;
   // A model with an input for JSON cuts embeddings itself.
   const cuts = dimensions !== undefined && model.requestInput === undefined;
@@ -96,7 +95,7 @@ const MOST_CALLS_AT_A_TIME = 8;
  */
 export async function runEmbeddings(
   exchange: OpenAiExchange,
-  pinned: PinnedModel,
+  lookUp: Exchange,
   model: EmbeddingModel,
   calls: readonly EmbeddingCall[],
 ): Promise<{ readonly vectors: readonly Vector[]; readonly tokens: number | undefined }> {
@@ -110,7 +109,7 @@ export async function runEmbeddings(
   const { output, countsTokens } = model;
   const requestedOutputs = countsTokens ? [output, "num_input_tokens"] : [output];
   const send = ({ inputs }: EmbeddingCall, suffix: string) => {
-    const { call, init } = exchange.newCall(pinned.inService(), suffix, { inputs, requestedOutputs });
+    const { call, init } = exchange.newCall(lookUp.current(), suffix, { inputs, requestedOutputs });
     sent.push(call);
     return new Promise<InferenceResponse>((resolve, reject) => {
       let answer: InferenceResponse | undefined;
@@ -120,7 +119,7 @@ export async function runEmbeddings(
           else answer ??= outcome;
           if (!final) return;
           if (answer !== undefined) resolve(answer);
-          else reject(errorFor("INTERNAL", `model '${pinned.name}': expected an embedding, got no response`));
+          else reject(errorFor("INTERNAL", `model '${model.name}': expected an embedding, got no response`));
         },
         refuse: reject,
       });

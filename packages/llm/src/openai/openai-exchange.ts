@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import {
   Exchange,
+  type FoundModel,
   type InferenceService,
   type InferInit,
-  type PinnedModel,
   type RequestShare,
 } from "@tritonjs/core/frontend";
+import { readCallerHeaders } from "@tritonjs/core/internal";
 import type { AccessGroup } from "@tritonjs/core/types";
 import {
   checkPartCount,
@@ -165,7 +166,7 @@ export class OpenAiExchange {
    * full; ClientGone when the client leaves meanwhile
    */
   async lookUpModel(name: string): Promise<Exchange> {
-    let model: PinnedModel;
+    let model: FoundModel;
     try {
       model = this.service.model(name, "");
     } catch (error) {
@@ -179,12 +180,12 @@ export class OpenAiExchange {
 
   /**
    * Makes a request to a model. Its trace begins, if it is selected or the client's headers continue one, and ends when
-   * the answer to the client has been sent.
+   * the answer to the client has been sent. The headers of the client say who it is and how long it waits.
    *
    * @param suffix distinguishes the ids of several requests
    */
   newCall(
-    model: PinnedModel,
+    model: FoundModel,
     suffix: string,
     tensors: Pick<InferInit, "inputs" | "requestedOutputs">,
   ): { readonly call: Exchange; readonly init: InferInit } {
@@ -195,7 +196,9 @@ export class OpenAiExchange {
     const { trace } = traced;
     if (trace !== undefined) this.traces.push(trace);
     call.trace = trace;
-    return { call, init: { id: this.requestId + suffix, ...tensors, trace: trace?.request } };
+    const init: InferInit = { id: this.requestId + suffix, ...tensors, trace: trace?.request };
+    readCallerHeaders(init, model.config, request, firstHeader);
+    return { call, init };
   }
 }
 

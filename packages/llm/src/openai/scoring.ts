@@ -96,19 +96,19 @@ async function scorePairs(
   name: string,
   pairs: readonly Pair[],
 ): Promise<{ readonly scores: readonly number[]; readonly tokens: number | undefined }> {
-  const { model: pinned } = await exchange.lookUpModel(name);
-  const found = pinned.inService();
-  const crossEncoder = crossEncoderOf(found.config);
+  const lookUp = await exchange.lookUpModel(name);
+  const { config } = lookUp.current();
+  const crossEncoder = crossEncoderOf(config);
   if (crossEncoder !== undefined) {
-    const calls = pairCalls(found.config, crossEncoder.maxBatchSize, pairs);
-    const { vectors, tokens } = await runEmbeddings(exchange, found, crossEncoder, calls);
+    const calls = pairCalls(config, crossEncoder.maxBatchSize, pairs);
+    const { vectors, tokens } = await runEmbeddings(exchange, lookUp, crossEncoder, calls);
     return { scores: vectors.map((vector) => vector[0]!), tokens };
   }
   // Each text needs one embedding, however many pairs it is in.
   const texts = [...new Set(pairs.flat())];
-  const model = embeddingModelOf(found.config);
+  const model = embeddingModelOf(config);
   const calls = embeddingCalls(model, { inputs: texts, dimensions: undefined });
-  const { vectors, tokens } = await runEmbeddings(exchange, found, model, calls);
+  const { vectors, tokens } = await runEmbeddings(exchange, lookUp, model, calls);
   const byText = new Map(texts.map((text, i) => [text, vectors[i]!]));
   return { scores: pairs.map(([a, b]) => cosine(byText.get(a)!, byText.get(b)!)), tokens };
 }

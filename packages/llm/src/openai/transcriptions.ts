@@ -1,4 +1,4 @@
-import type { InferenceResponse, PinnedModel } from "@tritonjs/core/frontend";
+import type { Exchange, InferenceResponse } from "@tritonjs/core/frontend";
 import { BodyStream, ClientGone, type V2Response } from "@tritonjs/http/frontend";
 import { errorFor, type ModelConfig, Tensor, TritonError } from "@tritonjs/protocol";
 import { DONE_EVENT, dataEvent, EVENT_STREAM_HEADERS } from "./answers.js";
@@ -11,9 +11,9 @@ import { type InputSlot, inputSlot, tensorOf } from "./text-model.js";
 export const transcriptionsRoute = inferenceRoute(/^\/v1\/audio\/transcriptions$/, async (exchange) => {
   const { file, ...wanted } = await exchange.readForm(readTranscriptionRequest);
   const audio = new Uint8Array(await file.arrayBuffer());
-  const { model: pinned } = await exchange.lookUpModel(wanted.model);
-  const model = transcriptionModelOf(pinned.inService().config);
-  const run = new TranscriptionRun(exchange, pinned, model, inputsOf(model, audio, wanted));
+  const lookUp = await exchange.lookUpModel(wanted.model);
+  const model = transcriptionModelOf(lookUp.current().config);
+  const run = new TranscriptionRun(exchange, lookUp, model, inputsOf(model, audio, wanted));
   if (wanted.stream) return streamTranscript(exchange, run);
   const { text, words } = await run.whole();
   return writeTranscript(wanted, {
@@ -142,7 +142,7 @@ class TranscriptionRun {
 
   constructor(
     private readonly exchange: OpenAiExchange,
-    private readonly pinned: PinnedModel,
+    private readonly lookUp: Exchange,
     private readonly model: TranscriptionModel,
     private readonly inputs: Map<string, Tensor>,
   ) {}
@@ -159,9 +159,9 @@ class TranscriptionRun {
    * @throws the error of the model; ClientGone when the client leaves
    */
   async send(onText: (text: string) => void): Promise<Transcript> {
-    const { exchange, pinned, model, inputs } = this;
+    const { exchange, lookUp, model, inputs } = this;
     const requestedOutputs = model.hasWords ? [model.output, WORDS] : [model.output];
-    const { call, init } = exchange.newCall(pinned.inService(), "", { inputs, requestedOutputs });
+    const { call, init } = exchange.newCall(lookUp.current(), "", { inputs, requestedOutputs });
     this.#cancel = () => call.cancel();
     const forget = exchange.request.onGone(this.#cancel);
     try {

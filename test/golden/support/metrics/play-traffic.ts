@@ -1,6 +1,7 @@
 import { Tensor, Triton, TritonError } from "@tritonjs/core";
-import type { RequestHandle } from "@tritonjs/core/frontend";
+import type { RequestHandle } from "@tritonjs/core/internal";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { sendRequest } from "../../../support/send-request.js";
 import type { Behaviour, ModelRequest, ModelResult, PlayedModel } from "../behaviours/behaviour.js";
 import { elements } from "../behaviours/tensors.js";
 import { cacheOf } from "../cache-of.js";
@@ -102,7 +103,7 @@ export class TrafficServer {
     const deadline = step.client_deadline_seconds;
     try {
       const model = this.triton.service.model(name, version ?? "");
-      const request = model.infer({ inputs }, (outcome) => this.#check(step, outcome));
+      const request = sendRequest(model, { inputs }, (outcome) => this.#check(step, outcome));
       // The gRPC frontend gives a call up when its deadline passes.
       if (deadline !== undefined) this.clock.setTimer(deadline * 1000, () => void request.cancel());
       this.#requests.push(request);

@@ -1,7 +1,9 @@
 import { type DataType, type Parameters, Tensor, type Triton, TritonError } from "@tritonjs/core";
-import type { InferenceResponse, RequestHandle } from "@tritonjs/core/frontend";
+import type { InferenceResponse } from "@tritonjs/core/frontend";
+import type { RequestHandle } from "@tritonjs/core/internal";
 import type { VirtualClock } from "@tritonjs/core/testing";
 import { isDecoupled, typedArrayFor } from "@tritonjs/protocol";
+import { sendRequest } from "../../../support/send-request.js";
 import { grpcCodeName } from "../grpc-code.js";
 import type { Action, ResponseRecord, TensorText } from "./scenario.js";
 
@@ -58,7 +60,7 @@ export class Client {
     try {
       const model = this.triton.service.model(modelName, "");
       if (!stream && isDecoupled(model.config)) throw decoupledError();
-      const request = model.infer(init, (outcome, final) => this.#answer(action, outcome, final));
+      const request = sendRequest(model, init, (outcome, final) => this.#answer(action, outcome, final));
       this.#requests.set(id, request);
     } catch (error) {
       this.#answer(action, TritonError.from(error), true);

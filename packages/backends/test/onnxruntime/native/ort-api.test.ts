@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { requireKoffi } from "../../../../core/src/optional-packages.js";
-import { ShapePrediction } from "../../../src/onnxruntime/native-executor.js";
-import { bindOrtApi, loadOrtApi, ortLibraryFile } from "../../../src/onnxruntime/ort-c-api.js";
+import { ShapePrediction } from "../../../src/onnxruntime/native-values.js";
+import { loadOrtApi } from "../../../src/onnxruntime/ort-c-api.js";
 
 describe("ONNX Runtime's C interface", () => {
   it("is that of the installed onnxruntime-node, loaded once", () => {
@@ -14,26 +13,6 @@ describe("ONNX Runtime's C interface", () => {
     const api = loadOrtApi();
     expect(() => api.read((to) => api.createTensorAsOrtValue(api.allocator, 0, 0, 99, to))).toThrow(
       /not supported|NotImplemented|invalid/i,
-    );
-  });
-
-  it("refuses a file that is not ONNX Runtime", () => {
-    for (const file of ["/nonesuch/libonnxruntime.so.1", process.execPath]) {
-      expect(() => bindOrtApi(requireKoffi(), file)).toThrow(
-        /^cannot use '.*' as ONNX Runtime: expected a library with version 16 of its C interface, got version unknown/,
-      );
-    }
-  });
-
-  it("refuses a machine for which onnxruntime-node has no library, and a missing package", () => {
-    expect(() => ortLibraryFile("linux", "s390x")).toThrow(
-      "cannot find ONNX Runtime's library: expected libonnxruntime.so.1 in the folder bin of onnxruntime-node for linux s390x",
-    );
-    const missing = () => {
-      throw new Error("Cannot find module 'onnxruntime-node/package.json'");
-    };
-    expect(() => ortLibraryFile("linux", "x64", missing)).toThrow(
-      "cannot find onnxruntime-node (Cannot find module 'onnxruntime-node/package.json'): install it",
     );
   });
 });

@@ -52,6 +52,10 @@ export function sumsOf(
   return sums;
 }
 
+/** Categories that are too far apart for a set of bits. */
+const FAR_CATEGORIES = [9000, 9001, 20_000];
+const category = fc.oneof({ weight: 5, arbitrary: fc.nat(70) }, fc.constantFrom(...FAR_CATEGORIES));
+
 /** Values that rows and thresholds share, so that they are often equal, with the ends of their range. */
 const special = fc.constantFrom(
   0,
@@ -70,6 +74,7 @@ const single = fc.oneof(
   special,
   fc.float({ noNaN: true, noDefaultInfinity: true }),
   fc.integer({ min: -4, max: 20 }),
+  fc.constantFrom(...FAR_CATEGORIES),
 );
 const double = fc.oneof(single, fc.double({ noNaN: true, noDefaultInfinity: true, min: -100, max: 100 }));
 
@@ -106,7 +111,7 @@ export function anyForest({ precision, categories, vectors }: ForestShape): fc.A
             feature: fc.nat(features - 1),
             threshold: value,
             categories: categories
-              ? fc.option(fc.uniqueArray(fc.nat(70), { minLength: 1, maxLength: 6 }), { nil: undefined })
+              ? fc.option(fc.uniqueArray(category, { minLength: 1, maxLength: 6 }), { nil: undefined })
               : fc.constant(undefined),
             missingGoLeft: fc.boolean(),
             left: tie("node"),
@@ -118,7 +123,7 @@ export function anyForest({ precision, categories, vectors }: ForestShape): fc.A
       return fc.record({
         features: fc.constant(features),
         groups: fc.constant(groups),
-        trees: fc.array(node, { minLength: 1, maxLength: 6 }).map((trees) => {
+        trees: fc.array(node, { minLength: 1, maxLength: 10 }).map((trees) => {
           // Whole rounds: one tree for each group.
           const count = vectors ? trees.length : Math.ceil(trees.length / groups) * groups;
           return Array.from({ length: count }, (_, i) => trees[i % trees.length]!);
@@ -130,6 +135,6 @@ export function anyForest({ precision, categories, vectors }: ForestShape): fc.A
 /** Rows of a forest, some of them with missing values. */
 export function anyRows(features: number): fc.Arbitrary<Float32Array> {
   return fc
-    .array(fc.array(cell, { minLength: features, maxLength: features }), { minLength: 1, maxLength: 9 })
+    .array(fc.array(cell, { minLength: features, maxLength: features }), { minLength: 1, maxLength: 19 })
     .map((rows) => Float32Array.from(rows.flat()));
 }

@@ -1,0 +1,183 @@
+import { errorFor, TritonError } from "@tritonjs/protocol";
+import { type Koffi, type NativeLibrary, requireKoffi } from "../optional-packages.js";
+import type { SharedObject } from "./shared-object.js";
+
+/** The functions used of CUDA's runtime library. {@link loadCudaRuntime} loads them through koffi. */
+export interface CudaRuntime {
+  /** Name or path of the library. */
+  readonly file: string;
+  /**
+   * Maps memory of another process into this one.
+   *
+   * @param handle 64 bytes of a `cudaIpcMemHandle_t`
+   * @returns its address on the GPU
+   * @throws Error with CUDA's text
+   */
+  openHandle(deviceId: number, handle: Uint8Array): bigint;
+  /** Ends the mapping. */
+  closeHandle(deviceId: number, address: bigint): void;
+  /** Size of the allocation from an address to its end; undefined if the driver's library cannot be asked. */
+  sizeFrom(address: bigint): number | undefined;
+  /** Copies between memory of the CPU and the GPU. @throws Error with CUDA's text */
+  copy(deviceId: number, to: Uint8Array | bigint, from: Uint8Array | bigint, byteSize: number): void;
+  /** Allocates memory of the CPU that GPUs can reach. Undefined if there is none. */
+  allocatePinned(byteSize: number): { readonly address: bigint; readonly memory: ArrayBuffer } | undefined;
+  freePinned(address: bigint): void;
+}
+
+/** Size of a `cudaIpcMemHandle_t`. */
+export const HANDLE_BYTES = 64;
+
+/** Names of the library by platform, newer ones first. */
+const NAMES: Readonly<Record<string, readonly string[]>> = {
+  linux: [
+    "libcudart.so.13",
+    "libcudart.so.12",
+    "libcudart.so.11.0",
+    "libcudart.so",
+    "/usr/local/cuda/lib64/libcudart.so",
+  ],
+  win32: ["cudart64_13.dll", "cudart64_12.dll", "cudart64_110.dll"],
+};
+
+const DRIVERS: Readonly<Record<string, string>> = { linux: "libcuda.so.1", win32: "nvcuda.dll" };
+
+let loaded: CudaRuntime | "missing" | undefined;
+
+/** Loads CUDA's runtime library of this system. Undefined if koffi, the library or a GPU is missing. */
+export function loadCudaRuntime(): CudaRuntime | undefined {
+  loaded ??= findRuntime() ?? "missing";
+  return loaded === "missing" ? undefined : loaded;
+}
+
+function findRuntime(): CudaRuntime | undefined {
+  let koffi: Koffi;
+  try {
+    koffi = requireKoffi();
+  } catch {
+    return undefined;
+  }
+  for (const name of NAMES[process.platform] ?? []) {
+    try {
+      return bindCudaRuntime(koffi, name);
+    } catch {
+      // Another version may be installed.
+    }
+  }
+  return undefined;
+}
+
+const COPY_BY_ADDRESSES = 4;
+const OPEN_LAZILY = 1;
+/** All contexts may use the memory, not only the current one. */
+const PORTABLE = 1;
+
+/**
+ * Binds the functions of a library.
+ *
+ * @throws Error if it cannot be opened, lacks a function, or finds no GPU
+ */
+export function bindCudaRuntime(koffi: Koffi, file: string): CudaRuntime {
+  const library = koffi.load(file);
+  const handleType = koffi.struct({ reserved: koffi.array("uint8", HANDLE_BYTES) });
+  const functionOf = (name: string, parameters: readonly (string | object)[]) =>
+    library.func(name, "int", parameters) as (...args: unknown[]) => number;
+  const errorText = library.func("str cudaGetErrorString(int error)") as (error: number) => string;
+  const check = (error: number): void => {
+    if (error !== 0) throw new Error(`${errorText(error)} (CUDA error ${error})`);
+  };
+  const getDeviceCount = functionOf("cudaGetDeviceCount", ["uint64"]);
+  const setDevice = functionOf("cudaSetDevice", ["int"]);
+  const ipcOpen = functionOf("cudaIpcOpenMemHandle", ["uint64", handleType, "uint"]);
+  const ipcClose = functionOf("cudaIpcCloseMemHandle", ["uint64"]);
+  const memcpy = functionOf("cudaMemcpy", ["uint64", "uint64", "uint64", "int"]);
+  const hostAlloc = functionOf("cudaHostAlloc", ["uint64", "uint64", "uint"]);
+  const freeHost = functionOf("cudaFreeHost", ["uint64"]);
+  const word = new BigUint64Array(2);
+  const at = () => koffi.address(word);
+  word[0] = 0n;
+  check(getDeviceCount(at()));
+  if (word[0] === 0n) throw new Error("no GPU");
+  const rangeOf = addressRange(koffi);
+  const addressOf = (memory: Uint8Array | bigint) =>
+    typeof memory === "bigint" ? memory : koffi.address(memory);
+  return {
+    file,
+    openHandle(deviceId, handle) {
+      check(setDevice(deviceId));
+      word[0] = 0n;
+      check(ipcOpen(at(), { reserved: [...handle] }, OPEN_LAZILY));
+      return word[0]!;
+    },
+    closeHandle(deviceId, address) {
+      if (setDevice(deviceId) === 0) ipcClose(address);
+    },
+    sizeFrom(address) {
+      if (rangeOf?.(at(), at() + 8n, address) !== 0) return undefined;
+      return Number(word[0]! + word[1]! - address);
+    },
+    copy(deviceId, to, from, byteSize) {
+      if (byteSize === 0) return;
+      check(setDevice(deviceId));
+      check(memcpy(addressOf(to), addressOf(from), byteSize, COPY_BY_ADDRESSES));
+    },
+    allocatePinned(byteSize) {
+      word[0] = 0n;
+      if (hostAlloc(at(), byteSize, PORTABLE) !== 0) return undefined;
+      const address = word[0]!;
+      return { address, memory: koffi.view(address, byteSize) };
+    },
+    freePinned: (address) => void freeHost(address),
+  };
+}
+
+/** The driver's function that tells where an allocation begins and how large it is. */
+function addressRange(koffi: Koffi): ((base: bigint, size: bigint, at: bigint) => number) | undefined {
+  try {
+    const driver: NativeLibrary = koffi.load(DRIVERS[process.platform] ?? null);
+    return driver.func("int cuMemGetAddressRange_v2(uint64_t base, uint64_t size, uint64_t at)");
+  } catch {
+    return undefined;
+  }
+}
+
+/** Memory of a GPU that another process has made, as an object of a region. Its contents are only copied. */
+export class CudaObject implements SharedObject {
+  constructor(
+    private readonly runtime: CudaRuntime,
+    private readonly deviceId: number,
+    readonly address: bigint,
+    private readonly size: number,
+    /** Whether this object ends the mapping. */
+    private readonly owns: boolean,
+  ) {}
+
+  byteSize(): number {
+    return this.size;
+  }
+
+  read(at: number, into: Uint8Array): boolean {
+    if (into.byteLength > this.size - at) return false;
+    this.#copy(into, this.address + BigInt(at), into.byteLength);
+    return true;
+  }
+
+  write(at: number, bytes: Uint8Array): boolean {
+    if (bytes.byteLength > this.size - at) return false;
+    this.#copy(this.address + BigInt(at), bytes, bytes.byteLength);
+    return true;
+  }
+
+  close(): void {
+    if (this.owns) this.runtime.closeHandle(this.deviceId, this.address);
+  }
+
+  #copy(to: Uint8Array | bigint, from: Uint8Array | bigint, byteSize: number): void {
+    try {
+      this.runtime.copy(this.deviceId, to, from, byteSize);
+    } catch (cause) {
+      const text = `cannot copy ${byteSize} bytes of CUDA shared memory: ${TritonError.from(cause).message}`;
+      throw errorFor("INVALID_REGION", text, { cause });
+    }
+  }
+}

@@ -1,0 +1,215 @@
+import type { Regex, Regexes } from "./byte-regex.js";
+
+/**
+ * A part of a grammar: an expression, or a part that stands for one of several sequences of parts. Those are asked for
+ * once, when a text first reaches the part, so a grammar may be endless.
+ */
+export interface Part {
+  readonly regex?: Regex | undefined;
+  readonly choices?: (() => readonly (readonly Part[])[]) | undefined;
+  /**
+   * Choices that depend on the scalar of JSON just before. A mask asks for those of any scalar, without a text; a text
+   * that was written asks with it.
+   */
+  readonly choicesAfter?: ((scalar: string | undefined) => readonly (readonly Part[])[]) | undefined;
+}
+
+/** Parts that must follow, the next one first. Equal lists are the same object. */
+interface Stack {
+  readonly id: number;
+  readonly part: Part | undefined;
+  readonly rest: Stack | undefined;
+}
+
+/** What may follow a text: one of several stacks, each with an expression first. */
+export interface GrammarState {
+  readonly id: number;
+  /** Number of times that states had been forgotten when this one was made. */
+  readonly generation: number;
+  /** True if the text may end. */
+  readonly mayEnd: boolean;
+  /**
+   * The state after each byte, from {@link offset} on: 0 if it is not known, -1 if the byte is not allowed, else the
+   * number of the state plus 1. Many states share an array, because each array has a price of its own.
+   */
+  readonly next: Int32Array;
+  readonly offset: number;
+  readonly stacks: readonly Stack[];
+}
+
+/** Largest number of stacks of a state. */
+const MAX_STACKS = 60_000;
+/** Number of states after which all are forgotten but those in use. Each takes a kilobyte. */
+const MAX_STATES = 30_000;
+/** Number of states whose tables share an array. */
+const STATES_OF_ARRAY = 64;
+
+/** A grammar that is read in too many ways at once, or refers to itself without taking a byte. */
+export class UnheldGrammar extends Error {}
+
+/**
+ * Walks texts byte by byte through a grammar, along all ways to read them at once. Each state is made when a text first
+ * reaches it and is then found again, so a text mostly costs one look into a table for each byte.
+ */
+export class GrammarMachine {
+  #states = new Map<string, GrammarState>();
+  #byId: GrammarState[] = [];
+  #tables = new Int32Array(0);
+  readonly #bottom: Stack = { id: 0, part: undefined, rest: undefined };
+  #stacks = new Map<Stack, Map<Part, Stack>>();
+  #stackCount = 1;
+  #generation = 0;
+  /** The scalar that a step ends with. */
+  #scalar: string | undefined;
+  #dependsOnScalar = false;
+  readonly #regexParts = new Map<Regex, Part>();
+  readonly #choices = new Map<Part, readonly (readonly Part[])[]>();
+  readonly start: GrammarState;
+
+  constructor(
+    readonly regexes: Regexes,
+    root: Part,
+  ) {
+    const stacks = new Set<Stack>();
+    const mayEnd = this.#settle(this.#push(root, this.#bottom), stacks, new Set());
+    this.start = this.#state(stacks, mayEnd);
+  }
+
+  /** Number of states that are held. */
+  get size(): number {
+    return this.#byId.length;
+  }
+
+  /** True if states depend on scalars, so that {@link stepWith} must be used for the bytes of a text. */
+  get dependsOnScalars(): boolean {
+    return this.#dependsOnScalar;
+  }
+
+  /** The state after a byte; undefined if the grammar does not allow it. */
+  step(from: GrammarState, byte: number): GrammarState | undefined {
+    const state = this.current(from);
+    const known = state.next[state.offset + byte]!;
+    if (known !== 0) return known > 0 ? this.#byId[known - 1] : undefined;
+    const next = this.#after(state, byte);
+    state.next[state.offset + byte] = next === undefined ? -1 : next.id + 1;
+    return next;
+  }
+
+  /**
+   * The state after a byte of a text that was written, where it may depend on the JSON text of the scalar that the byte
+   * belongs to.
+   */
+  stepWith(from: GrammarState, byte: number, scalar: string): GrammarState | undefined {
+    this.#scalar = scalar;
+    try {
+      return this.#after(this.current(from), byte);
+    } finally {
+      this.#scalar = undefined;
+    }
+  }
+
+  #after(state: GrammarState, byte: number): GrammarState | undefined {
+    const { regexes } = this;
+    const stacks = new Set<Stack>();
+    let mayEnd = false;
+    const seen = new Set<Stack>();
+    for (const { part, rest } of state.stacks) {
+      const derived = regexes.derive(part!.regex!, byte);
+      if (derived === regexes.none || (derived.mayBeEmpty && !regexes.hasMatch(derived))) continue;
+      const next = derived === regexes.empty ? rest! : this.#push(this.#regexPart(derived), rest!);
+      if (this.#settle(next, stacks, seen)) mayEnd = true;
+    }
+    return stacks.size === 0 && !mayEnd ? undefined : this.#state(stacks, mayEnd);
+  }
+
+  /** Forgets the states if there are many. Those that were given out may still be stepped. */
+  forget(): void {
+    if (this.#byId.length < MAX_STATES) return;
+    this.#generation++;
+    this.#states = new Map();
+    this.#stacks = new Map();
+    this.#byId = [];
+  }
+
+  /** The state itself, or the one that took its place after {@link forget}. */
+  current(state: GrammarState): GrammarState {
+    if (state.generation === this.#generation) return state;
+    return this.#state(new Set(state.stacks), state.mayEnd);
+  }
+
+  /** Adds the stacks with an expression on top that a stack stands for. Returns true if the text may end. */
+  #settle(stack: Stack, found: Set<Stack>, seen: Set<Stack>): boolean {
+    if (seen.has(stack)) return false;
+    seen.add(stack);
+    const { part, rest } = stack;
+    if (part === undefined) return true;
+    if (part.regex !== undefined) {
+      if (part.regex === this.regexes.none) return false;
+      if (part.regex !== this.regexes.empty) {
+        found.add(stack);
+        if (found.size > MAX_STACKS) {
+          throw new UnheldGrammar(`a text of it can be read in more than ${MAX_STACKS} ways`);
+        }
+      }
+      return part.regex.nullable && this.#settle(rest!, found, seen);
+    }
+    let mayEnd = false;
+    for (const choice of this.#choicesOf(part)) {
+      let next = rest!;
+      for (let i = choice.length - 1; i >= 0; i--) next = this.#push(choice[i]!, next);
+      if (this.#settle(next, found, seen)) mayEnd = true;
+    }
+    return mayEnd;
+  }
+
+  #choicesOf(part: Part): readonly (readonly Part[])[] {
+    if (part.choicesAfter !== undefined) {
+      this.#dependsOnScalar = true;
+      if (this.#scalar !== undefined) return part.choicesAfter(this.#scalar);
+    }
+    let choices = this.#choices.get(part);
+    if (choices === undefined) {
+      choices = part.choices?.() ?? part.choicesAfter!(undefined);
+      this.#choices.set(part, choices);
+    }
+    return choices;
+  }
+
+  #regexPart(regex: Regex): Part {
+    let part = this.#regexParts.get(regex);
+    if (part === undefined) {
+      part = { regex };
+      this.#regexParts.set(regex, part);
+    }
+    return part;
+  }
+
+  #push(part: Part, rest: Stack): Stack {
+    let above = this.#stacks.get(rest);
+    if (above === undefined) {
+      above = new Map();
+      this.#stacks.set(rest, above);
+    }
+    let stack = above.get(part);
+    if (stack === undefined) {
+      stack = { id: this.#stackCount++, part, rest };
+      above.set(part, stack);
+    }
+    return stack;
+  }
+
+  #state(found: Set<Stack>, mayEnd: boolean): GrammarState {
+    const stacks = [...found].sort((a, b) => a.id - b.id);
+    const key = `${mayEnd}${stacks.map(({ id }) => id).join()}`;
+    let state = this.#states.get(key);
+    if (state === undefined) {
+      const id = this.#byId.length;
+      if (id % STATES_OF_ARRAY === 0) this.#tables = new Int32Array(256 * STATES_OF_ARRAY);
+      const offset = 256 * (id % STATES_OF_ARRAY);
+      state = { id, generation: this.#generation, mayEnd, next: this.#tables, offset, stacks };
+      this.#byId.push(state);
+      this.#states.set(key, state);
+    }
+    return state;
+  }
+}

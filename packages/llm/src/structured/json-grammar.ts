@@ -1,0 +1,348 @@
+import { type Regex, type Regexes, UNBOUNDED } from "./byte-regex.js";
+import type { Part } from "./grammar.js";
+import { JsonText } from "./json-text.js";
+import { InvalidSchema } from "./schema-keywords.js";
+import { SchemaReader } from "./schema-reader.js";
+import type { ArrayForm, ObjectForm, Values } from "./shape.js";
+
+/** Number of patterns of a rule for which all combinations of matching ones are told apart. */
+const MAX_PATTERNS = 4;
+/** Largest number of values that a schema may describe. */
+const MAX_VALUES = 50_000;
+
+/** A grammar of the JSON texts that fit a schema. */
+export interface JsonGrammar {
+  readonly root: Part;
+  readonly regexes: Regexes;
+  /** Characters of strings: any text without quotation marks, reverse solidi and control characters repeats them. */
+  readonly plainChars: ReadonlySet<Regex>;
+  /** Keywords that the grammar does not hold, with their places. */
+  readonly unheld: readonly string[];
+}
+
+/**
+ * Makes the grammar of a JSON schema. Properties come in the order of the schema, others after them.
+ *
+ * @param isStrict true if objects that name properties have no others, unless the schema says so
+ * @param text expressions of JSON's text, which grammars may share
+ * @throws InvalidSchema for what is not a JSON schema, and for a schema that no value fits
+ */
+export function jsonGrammar(schema: unknown, isStrict: boolean, text = new JsonText()): JsonGrammar {
+  const { regexes, plainChars } = text;
+  const reader = new SchemaReader(schema, text);
+  const writer = new JsonWriter(reader, text, isStrict);
+  writer.visitAll(reader.root);
+  if (!reader.isInhabited(reader.root) && reader.unheld.length === 0) {
+    throw new InvalidSchema("no value fits the schema");
+  }
+  return { root: writer.value(reader.root), regexes, plainChars, unheld: reader.unheld };
+}
+
+interface Property {
+  readonly name: string;
+  readonly values: Values;
+  readonly isRequired: boolean;
+}
+
+/** Properties without a name of their own: an expression of the key with its quotation marks, and their values. */
+interface Others {
+  readonly key: Regex;
+  readonly values: Values;
+}
+
+interface ObjectPlan {
+  readonly properties: readonly Property[];
+  readonly others: readonly Others[];
+  readonly min: number;
+  readonly max: number;
+  /** Number of required properties from each position on. */
+  readonly requiredFrom: readonly number[];
+  readonly parts: Map<string, Part>;
+}
+
+class JsonWriter {
+  readonly regexes: Regexes;
+  readonly #values = new Map<Values, Part>();
+  readonly #plans = new Map<ObjectForm, ObjectPlan | undefined>();
+  readonly #openBrace: Part;
+  readonly #closeBrace: Part;
+  readonly #openBracket: Part;
+  readonly #closeBracket: Part;
+  readonly #comma: Part;
+  readonly #space: Part;
+
+  constructor(
+    readonly reader: SchemaReader,
+    readonly text: JsonText,
+    readonly isStrict: boolean,
+  ) {
+    const { space, regexes } = text;
+    this.regexes = regexes;
+    const literal = (char: string) => regexes.text(char);
+    this.#openBrace = { regex: literal("{") };
+    this.#closeBrace = { regex: regexes.sequence(space, literal("}")) };
+    this.#openBracket = { regex: literal("[") };
+    this.#closeBracket = { regex: regexes.sequence(space, literal("]")) };
+    this.#space = { regex: space };
+    this.#comma = { regex: regexes.sequence(space, literal(",")) };
+  }
+
+  /** Reads all values that the grammar can reach, so that everything it cannot hold is known. */
+  visitAll(root: Values): void {
+    const seen = new Set<Values>([root]);
+    const add = (values: Values) => seen.add(values);
+    for (const values of seen) {
+      if (seen.size > MAX_VALUES) throw new InvalidSchema(`it describes more than ${MAX_VALUES} values`);
+      const shape = this.reader.shape(values);
+      for (const form of shape.arrays) {
+        const tuple = Math.max(0, ...form.rules.map(({ first }) => first.length));
+        for (let i = 0; i <= Math.min(tuple, form.max - 1); i++) {
+          const item = this.reader.ofItem(form, i);
+          add(item);
+          if (!form.isUnique || form.max <= 1 || !this.reader.isInhabited(item)) continue;
+          if (this.#distinctScalars(item, []) === this.regexes.none) {
+            this.reader.report("uniqueItems of arrays or objects", values.fit[0]!);
+          }
+        }
+      }
+      for (const form of shape.objects) {
+        const plan = this.#planOf(form);
+        for (const { values } of [...(plan?.properties ?? []), ...(plan?.others ?? [])]) add(values);
+      }
+    }
+  }
+
+  value(values: Values): Part {
+    let part = this.#values.get(values);
+    if (part === undefined) {
+      part = { choices: () => this.#choices(values) };
+      this.#values.set(values, part);
+    }
+    return part;
+  }
+
+  #choices(values: Values): readonly (readonly Part[])[] {
+    const { string, number, boolean, null: nothing, arrays, objects } = this.reader.shape(values);
+    const scalars = this.regexes.any(string, number, boolean, nothing);
+    const choices: (readonly Part[])[] = scalars === this.regexes.none ? [] : [[{ regex: scalars }]];
+    for (const form of arrays) {
+      if (!this.#canGoOn(form, 0)) continue;
+      const isUnique = form.isUnique && form.max > 1;
+      const items = isUnique
+        ? { choices: () => this.#uniqueItems(form, [], 0, true) }
+        : this.#items(form, 0, new Map());
+      choices.push([this.#openBracket, items]);
+    }
+    for (const form of objects) {
+      const plan = this.#planOf(form);
+      if (plan !== undefined) choices.push([this.#openBrace, this.#members(plan, 0, 0, 0)]);
+    }
+    return choices;
+  }
+
+  /** True if an array with a number of items may end, or may have the items that it still needs. */
+  #canGoOn(form: ArrayForm, count: number): boolean {
+    const tuple = Math.max(0, ...form.rules.map(({ first }) => first.length)) + 1;
+    for (let i = count; i < form.min && i <= tuple; i++) {
+      if (!this.reader.isInhabited(this.reader.ofItem(form, i))) return false;
+    }
+    return count <= form.max && form.min <= form.max;
+  }
+
+  #items(form: ArrayForm, count: number, parts: Map<number, Part>): Part {
+    // Beyond the tuple and the limits, all positions are alike.
+    const tuple = Math.max(0, ...form.rules.map(({ first }) => first.length));
+    const limit = form.max === UNBOUNDED ? Math.max(tuple, form.min, 1) : UNBOUNDED;
+    const at = Math.min(count, limit);
+    let part = parts.get(at);
+    if (part === undefined) {
+      part = { choices: () => this.#itemChoices(form, at, parts) };
+      parts.set(at, part);
+    }
+    return part;
+  }
+
+  #itemChoices(form: ArrayForm, count: number, parts: Map<number, Part>): readonly (readonly Part[])[] {
+    const choices: (readonly Part[])[] = count >= form.min ? [[this.#closeBracket]] : [];
+    const values = this.reader.ofItem(form, count);
+    if (count < form.max && this.reader.isInhabited(values)) {
+      const before: Part[] = count === 0 ? [this.#space] : [this.#comma, this.#space];
+      choices.push([...before, this.value(values), this.#items(form, count + 1, parts)]);
+    }
+    return choices;
+  }
+
+  /** Scalars of some values that are not among the JSON texts of others, each with one text. */
+  #distinctScalars(values: Values, others: readonly string[]): Regex {
+    const { regexes, text } = this;
+    const shape = this.reader.shape(values);
+    const scalars = regexes.any(
+      distinctTexts(regexes, shape.string, text.string, text.canonicalString),
+      distinctTexts(regexes, shape.number, text.number, text.canonicalNumber),
+      shape.boolean,
+      shape.null,
+    );
+    if (others.length === 0) return scalars;
+    const left = regexes.without(scalars, regexes.any(...others.map((one) => regexes.text(one))));
+    return regexes.hasMatch(left) ? left : regexes.none;
+  }
+
+  /**
+   * The items of an array without equal ones after some. The text of an item is known only when it was written, so a
+   * mask lets the item after it begin, but not end: that is for the next token.
+   */
+  #uniqueItems(
+    form: ArrayForm,
+    before: readonly string[],
+    count: number,
+    isKnown: boolean,
+  ): readonly (readonly Part[])[] {
+    const choices: (readonly Part[])[] = count >= form.min ? [[this.#closeBracket]] : [];
+    if (count >= form.max) return choices;
+    const regex = this.#distinctScalars(this.reader.ofItem(form, count), before);
+    if (regex === this.regexes.none) return choices;
+    const after: Part = isKnown
+      ? {
+          choicesAfter: (item) =>
+            item === undefined
+              ? this.#uniqueItems(form, before, count + 1, false)
+              : this.#uniqueItems(form, [...before, item], count + 1, true),
+        }
+      : { regex: this.regexes.none };
+    choices.push([...(count === 0 ? [] : [this.#comma]), this.#space, { regex }, after]);
+    return choices;
+  }
+
+  /** Undefined if no object has the form. */
+  #planOf(form: ObjectForm): ObjectPlan | undefined {
+    if (!this.#plans.has(form)) this.#plans.set(form, this.#newPlan(form));
+    return this.#plans.get(form);
+  }
+
+  #newPlan(form: ObjectForm): ObjectPlan | undefined {
+    const names = new Set([...form.rules.flatMap(({ named }) => [...named.keys()]), ...form.required]);
+    const properties: Property[] = [];
+    for (const name of names) {
+      const isRequired = form.required.has(name);
+      const values = this.reader.ofProperty(form, name);
+      const key = new TextEncoder().encode(JSON.stringify(name));
+      const fits =
+        form.keys.every((one) => this.regexes.matches(one, key)) && this.reader.isInhabited(values);
+      if (fits) properties.push({ name, values, isRequired });
+      else if (isRequired) return undefined;
+    }
+    const requiredFrom: number[] = [0];
+    for (const { isRequired } of [...properties].reverse())
+      requiredFrom.unshift(requiredFrom[0]! + Number(isRequired));
+    const others = this.#othersOf(form, names);
+    // Other properties may have the same name, so they count as one.
+    if (properties.length + (others.length > 0 ? 1 : 0) < form.min || requiredFrom[0]! > form.max)
+      return undefined;
+    return { properties, others, min: form.min, max: form.max, requiredFrom, parts: new Map() };
+  }
+
+  #othersOf(form: ObjectForm, names: ReadonlySet<string>): Others[] {
+    const { regexes, text, reader } = this;
+    const isMentioned = form.rules.some(({ named, patterns }) => named.size > 0 || patterns.length > 0);
+    const isClosed = this.isStrict && isMentioned && form.rules.every(({ others }) => others === undefined);
+    const free = regexes.any(...[...names].map((name) => text.literal(name)));
+    const keys = regexes.both(text.quoted(text.canonicalText), regexes.not(free), ...form.keys);
+    // Each way in which a key may match the patterns of the rules.
+    let found: Others[] = [{ key: keys, values: reader.anything }];
+    for (const { patterns, others } of form.rules) {
+      const none = regexes.not(regexes.any(...patterns.map(({ key }) => key)));
+      const combinations = subsets(patterns, patterns.length <= MAX_PATTERNS ? patterns.length : 1);
+      found = found.flatMap(({ key, values }) =>
+        combinations.flatMap((matched) => {
+          const isOther = matched.length === 0;
+          if (isOther && isClosed) return [];
+          const left = patterns.filter((one) => !matched.includes(one));
+          const narrowed = isOther
+            ? regexes.both(key, none)
+            : regexes.both(key, ...matched.map((one) => one.key), ...left.map((one) => regexes.not(one.key)));
+          const own = isOther ? (others === undefined ? [] : [others]) : matched.map((one) => one.values);
+          const all = reader.allOf([values, ...own]);
+          return regexes.hasMatch(narrowed) && reader.isInhabited(all)
+            ? [{ key: narrowed, values: all }]
+            : [];
+        }),
+      );
+    }
+    return found;
+  }
+
+  /**
+   * The members of an object from a position on.
+   *
+   * @param count number of members so far, as far as the limits need it
+   * @param others number of other members so far, 0 or 1 if there is no limit
+   */
+  #members(plan: ObjectPlan, position: number, count: number, others: number): Part {
+    const key = `${position},${count},${others}`;
+    let part = plan.parts.get(key);
+    if (part === undefined) {
+      part = { choices: () => this.#memberChoices(plan, position, count, others) };
+      plan.parts.set(key, part);
+    }
+    return part;
+  }
+
+  #memberChoices(
+    plan: ObjectPlan,
+    position: number,
+    count: number,
+    others: number,
+  ): readonly (readonly Part[])[] {
+    const { properties, min, max } = plan;
+    const counted = (n: number) => (max === UNBOUNDED ? Math.min(n, Math.max(min, 1)) : n);
+    const choices: (readonly Part[])[] = [];
+    const property = properties[position];
+    if (property === undefined) {
+      const distinct = count - others + Math.min(others, 1);
+      if (distinct >= min) choices.push([this.#closeBrace]);
+      if (count >= max) return choices;
+      for (const { key, values } of plan.others) {
+        const more =
+          max === UNBOUNDED
+            ? this.#members(plan, position, others === 1 ? count : counted(count + 1), 1)
+            : this.#members(plan, position, count + 1, others + 1);
+        choices.push([this.#key(key, count > 0), this.value(values), more]);
+      }
+      return choices;
+    }
+    const requiredLater = plan.requiredFrom[position + 1]!;
+    if (count + 1 + requiredLater <= max) {
+      const key = this.text.literal(property.name);
+      const more = this.#members(plan, position + 1, counted(count + 1), others);
+      choices.push([this.#key(key, count > 0), this.value(property.values), more]);
+    }
+    const reachable = count + (properties.length - position - 1) + (plan.others.length > 0 ? 1 : 0);
+    if (!property.isRequired && reachable >= min) {
+      choices.push([this.#members(plan, position + 1, count, others)]);
+    }
+    return choices;
+  }
+
+  #key(key: Regex, isLater: boolean): Part {
+    const { space } = this.text;
+    const colon = this.regexes.text(":");
+    const before = isLater ? [space, this.regexes.text(","), space] : [space];
+    return { regex: this.regexes.sequence(...before, key, space, colon, space) };
+  }
+}
+
+/** Texts of which each value has one. */
+function distinctTexts(regexes: Regexes, own: Regex, any: Regex, canonical: Regex): Regex {
+  if (own === regexes.none || own === any) return own === any ? canonical : own;
+  const both = regexes.both(own, canonical);
+  return regexes.hasMatch(both) ? both : regexes.none;
+}
+
+/** Subsets of at most `size` members, the empty one first. */
+function subsets<T>(members: readonly T[], size: number): T[][] {
+  let found: T[][] = [[]];
+  for (const member of members) {
+    found = [...found, ...found.filter((one) => one.length < size).map((one) => [...one, member])];
+  }
+  return found;
+}

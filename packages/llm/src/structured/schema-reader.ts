@@ -1,0 +1,546 @@
+import { type Regex, type Regexes, UNBOUNDED } from "./byte-regex.js";
+import type { JsonText } from "./json-text.js";
+import {
+  type Bound,
+  entriesOf,
+  InvalidSchema,
+  isSchema,
+  KeywordReader,
+  nameOfValue,
+  type Schema,
+  schemasOf,
+  typesOf,
+} from "./schema-keywords.js";
+import {
+  type ArrayForm,
+  type ObjectForm,
+  SCALARS,
+  type SchemaNode,
+  type ValueShape,
+  type Values,
+} from "./shape.js";
+
+/** Largest number of forms of arrays or objects of one value. */
+const MAX_FORMS = 400;
+
+/**
+ * Finds the values that a JSON schema allows, or some of them: where a keyword interacts with others in a way that
+ * cannot be said exactly, fewer values are allowed, and never others. Keywords that cannot be held at all are listed in
+ * {@link unheld}.
+ */
+export class SchemaReader {
+  readonly #nodes = new Map<unknown, SchemaNode>();
+  readonly #values = new Map<string, Values>();
+  readonly #shapes = { fewer: new Map<Values, ValueShape>(), more: new Map<Values, ValueShape>() };
+  readonly #nodeShapes = {
+    fewer: new Map<SchemaNode, ValueShape>(),
+    more: new Map<SchemaNode, ValueShape>(),
+  };
+  readonly #open = new Set<SchemaNode>();
+  readonly #inhabited = { fewer: new Map<Values, boolean>(), more: new Map<Values, boolean>() };
+  readonly #anchors = new Map<string, unknown>();
+  readonly #found = new Set<string>();
+  private readonly regexes: Regexes;
+  readonly anything: Values;
+  readonly nothing: Values;
+  readonly root: Values;
+  readonly #any: ValueShape;
+  readonly #none: ValueShape;
+  readonly #keywords: KeywordReader;
+  #depth = 0;
+
+  constructor(
+    private readonly document: unknown,
+    private readonly text: JsonText,
+  ) {
+    this.regexes = text.regexes;
+    const { none } = this.regexes;
+    this.#none = { string: none, number: none, boolean: none, null: none, arrays: [], objects: [] };
+    this.#any = {
+      string: text.string,
+      number: text.number,
+      boolean: text.boolean,
+      null: text.nothing,
+      arrays: [{ rules: [], min: 0, max: UNBOUNDED, isUnique: false }],
+      objects: [{ rules: [], required: new Set(), keys: [], min: 0, max: UNBOUNDED }],
+    };
+    this.#keywords = new KeywordReader(this, text);
+    collectAnchors(document, "", this.#anchors, 0);
+    this.anything = this.valuesOf([this.node(true, "")]);
+    this.nothing = this.valuesOf([this.node(false, "")]);
+    this.root = this.valuesOf([this.node(document, "")]);
+  }
+
+  /** Keywords that are not held, with their places, such as `uniqueItems in properties.list`. */
+  get unheld(): readonly string[] {
+    return [...this.#found];
+  }
+
+  node(schema: unknown, path: string): SchemaNode {
+    let node = this.#nodes.get(schema);
+    if (node === undefined) {
+      node = { id: this.#nodes.size, schema, path };
+      this.#nodes.set(schema, node);
+    }
+    return node;
+  }
+
+  /** Adds a keyword to {@link unheld}. */
+  report(keyword: string, { path }: SchemaNode): void {
+    this.#found.add(path === "" ? keyword : `${keyword} in ${path}`);
+  }
+
+  /** The values that fit all of some schemas and none of others. */
+  valuesOf(fit: readonly SchemaNode[], none: readonly SchemaNode[] = []): Values {
+    const sorted = (nodes: readonly SchemaNode[]) => [...new Set(nodes)].sort((a, b) => a.id - b.id);
+    let all = sorted(fit).filter(({ schema }) => schema !== true);
+    if (all.length === 0) all = [this.node(true, "")];
+    const not = sorted(none);
+    const key = `${all.map(({ id }) => id)}|${not.map(({ id }) => id)}`;
+    let values = this.#values.get(key);
+    if (values === undefined) {
+      values = { id: this.#values.size, fit: all, none: not };
+      this.#values.set(key, values);
+    }
+    return values;
+  }
+
+  /** The values that are in all of several sets. */
+  allOf(several: readonly Values[]): Values {
+    if (several.length === 1) return several[0]!;
+    return this.valuesOf(
+      several.flatMap(({ fit }) => fit),
+      several.flatMap(({ none }) => none),
+    );
+  }
+
+  /** The values of a property. */
+  ofProperty({ rules }: ObjectForm, name: string): Values {
+    const key = new TextEncoder().encode(JSON.stringify(name));
+    const found: Values[] = [];
+    for (const { named, patterns, others } of rules) {
+      const own = named.get(name);
+      const matched = patterns.filter((pattern) => this.regexes.matches(pattern.key, key));
+      if (own !== undefined) found.push(own);
+      for (const { values } of matched) found.push(values);
+      if (own === undefined && matched.length === 0 && others !== undefined) found.push(others);
+    }
+    return found.length === 0 ? this.anything : this.allOf(found);
+  }
+
+  /** The values of an item. */
+  ofItem({ rules }: ArrayForm, index: number): Values {
+    const found = rules.map(({ first, rest }) => first[index] ?? rest ?? this.anything);
+    return found.length === 0 ? this.anything : this.allOf(found);
+  }
+
+  /** @throws InvalidSchema for what is not a JSON schema */
+  shape(values: Values, bound: Bound = "fewer"): ValueShape {
+    let shape = this.#shapes[bound].get(values);
+    if (shape !== undefined) return shape;
+    shape = this.#any;
+    for (const node of values.fit) shape = this.#both(shape, this.#shapeOf(node, bound), node);
+    for (const node of values.none) shape = this.#without(shape, node, node, bound);
+    this.#shapes[bound].set(values, shape);
+    return shape;
+  }
+
+  /** True if there is a value with a finite text. */
+  isInhabited(values: Values, bound: Bound = "fewer", open: Set<Values> = new Set()): boolean {
+    const known = this.#inhabited[bound].get(values);
+    if (known !== undefined) return known;
+    if (open.has(values)) return false;
+    open.add(values);
+    const shape = this.shape(values, bound);
+    const found =
+      SCALARS.some((kind) => shape[kind] !== this.regexes.none) ||
+      shape.arrays.some((form) => this.#hasArray(form, bound, open)) ||
+      shape.objects.some((form) => this.#hasObject(form, bound, open));
+    open.delete(values);
+    // Within a cycle, "no" is only so for as long as the outer values are open.
+    if (found || open.size === 0) this.#inhabited[bound].set(values, found);
+    return found;
+  }
+
+  #hasArray(form: ArrayForm, bound: Bound, open: Set<Values>): boolean {
+    if (form.min > form.max) return false;
+    const distinct = Math.max(0, ...form.rules.map(({ first }) => first.length)) + 1;
+    for (let i = 0; i < Math.min(form.min, distinct); i++) {
+      if (!this.isInhabited(this.ofItem(form, i), bound, open)) return false;
+    }
+    return true;
+  }
+
+  #hasObject(form: ObjectForm, bound: Bound, open: Set<Values>): boolean {
+    if (form.min > form.max || form.required.size > form.max) return false;
+    for (const name of form.required) {
+      const key = new TextEncoder().encode(JSON.stringify(name));
+      if (!form.keys.every((one) => this.regexes.matches(one, key))) return false;
+      if (!this.isInhabited(this.ofProperty(form, name), bound, open)) return false;
+    }
+    return true;
+  }
+
+  #shapeOf(node: SchemaNode, bound: Bound): ValueShape {
+    const known = this.#nodeShapes[bound].get(node);
+    if (known !== undefined) return known;
+    if (this.#open.has(node)) {
+      throw new InvalidSchema(`the schema at ${node.path || "the root"} refers to itself without an end`);
+    }
+    this.#open.add(node);
+    try {
+      const shape = this.#read(node, bound);
+      this.#nodeShapes[bound].set(node, shape);
+      return shape;
+    } finally {
+      this.#open.delete(node);
+    }
+  }
+
+  #read(node: SchemaNode, bound: Bound): ValueShape {
+    const { schema, path } = node;
+    if (schema === true) return this.#any;
+    if (schema === false) return this.#none;
+    if (!isSchema(schema)) {
+      throw new InvalidSchema(
+        `expected an object or a boolean at ${path || "the root"}, got ${nameOfValue(schema)}`,
+      );
+    }
+    const at = (name: string) => (path === "" ? name : `${path}.${name}`);
+    const shapeAt = (one: unknown, name: string) => this.#shapeOf(this.node(one, at(name)), bound);
+    let shape = this.#ownShape(node, schema, bound);
+    const reference = schema.$ref ?? schema.$recursiveRef ?? schema.$dynamicRef;
+    if (reference !== undefined) {
+      shape = this.#both(shape, this.#shapeOf(this.#referred(reference, node), bound), node);
+    }
+    for (const [i, one] of schemasOf(schema, "allOf", path).entries()) {
+      shape = this.#both(shape, shapeAt(one, `allOf[${i}]`), node);
+    }
+    const anyOf = schemasOf(schema, "anyOf", path);
+    if (anyOf.length > 0) {
+      const members = anyOf.map((one, i) => shapeAt(one, `anyOf[${i}]`));
+      shape = this.#both(shape, this.#union(members, node), node);
+    }
+    const oneOf = schemasOf(schema, "oneOf", path).map((one, i) => this.node(one, at(`oneOf[${i}]`)));
+    if (oneOf.length > 0) shape = this.#exactlyOne(shape, oneOf, node, bound);
+    if (schema.not !== undefined) {
+      const before = shape;
+      const not = this.node(schema.not, at("not"));
+      shape = this.#without(shape, not, node, bound);
+      if (this.#isNone(shape) && !this.#isNone(this.#without(before, not, node, "more"))) {
+        this.report("not", node);
+        return before;
+      }
+    }
+    if (schema.if !== undefined && (schema.then !== undefined || schema.else !== undefined)) {
+      const test = this.node(schema.if, at("if"));
+      const then = this.valuesOf([test, this.node(schema.then ?? true, at("then"))]);
+      const other = this.valuesOf([this.node(schema.else ?? true, at("else"))], [test]);
+      const either = [this.shape(then, bound), this.shape(other, bound)];
+      shape = this.#both(shape, this.#union(either, node), node);
+    }
+    return shape;
+  }
+
+  #exactlyOne(shape: ValueShape, members: readonly SchemaNode[], node: SchemaNode, bound: Bound): ValueShape {
+    const unique = [...new Set(members)];
+    const either = () =>
+      this.#union(
+        unique.map((one) => this.#shapeOf(one, bound)),
+        node,
+      );
+    if (bound === "more") return this.#both(shape, either(), node);
+    const alone = unique.map((one) => {
+      let own = this.#both(shape, this.#shapeOf(one, bound), node);
+      for (const other of unique) if (other !== one) own = this.#without(own, other, node, bound);
+      return own;
+    });
+    const union = this.#union(alone, node);
+    if (!this.#isNone(union)) return union;
+    this.report("oneOf with overlapping members", node);
+    return this.#both(shape, either(), node);
+  }
+
+  #referred(reference: unknown, node: SchemaNode): SchemaNode {
+    const text = String(reference);
+    const found = this.#anchors.get(text) ?? this.#anchors.get(text.replace(/#$/, ""));
+    if (found !== undefined) return this.node(found, text);
+    const hash = text.indexOf("#");
+    const base = hash <= 0 ? this.document : this.#anchors.get(text.slice(0, hash));
+    const pointer = hash < 0 ? undefined : decodeURIComponent(text.slice(hash + 1));
+    if (base === undefined || pointer === undefined || (pointer !== "" && !pointer.startsWith("/"))) {
+      throw new InvalidSchema(`cannot find ${text}, which ${node.path || "the root"} refers to`);
+    }
+    let at: unknown = base;
+    for (const part of pointer.split("/").slice(1)) {
+      const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
+      at =
+        typeof at === "object" && at !== null && Object.hasOwn(at, name)
+          ? at[name as keyof typeof at]
+          : undefined;
+    }
+    if (at === undefined) {
+      throw new InvalidSchema(`cannot find ${text}, which ${node.path || "the root"} refers to`);
+    }
+    return this.node(at, pointer.slice(1).replaceAll("/", "."));
+  }
+
+  /** The shape of the keywords that stand in a schema itself. */
+  #ownShape(node: SchemaNode, schema: Schema, bound: Bound): ValueShape {
+    const types = typesOf(schema, node.path);
+    const has = (type: string) => types === undefined || types.includes(type);
+    const { none } = this.regexes;
+    let shape: ValueShape = {
+      string: has("string") ? this.#keywords.strings(node, schema, bound) : none,
+      number:
+        has("number") || has("integer") ? this.#keywords.numbers(node, schema, has("number"), bound) : none,
+      boolean: has("boolean") ? this.text.boolean : none,
+      null: has("null") ? this.text.nothing : none,
+      arrays: has("array") ? this.#keywords.arrays(node, schema, bound) : [],
+      objects: has("object") ? this.#keywords.objects(node, schema) : [],
+    };
+    if (Array.isArray(schema.enum))
+      shape = this.#both(shape, this.#keywords.literals(schema.enum, node), node);
+    if (schema.const !== undefined)
+      shape = this.#both(shape, this.#keywords.literals([schema.const], node), node);
+    if (has("object")) shape = this.#dependencies(shape, node, schema, bound);
+    return shape;
+  }
+
+  /** `dependentRequired`, `dependentSchemas` and `dependencies`: without the property, or with what it needs. */
+  #dependencies(shape: ValueShape, node: SchemaNode, schema: Schema, bound: Bound): ValueShape {
+    let held = shape;
+    for (const keyword of ["dependentRequired", "dependentSchemas", "dependencies"]) {
+      for (const [name, needs] of entriesOf(schema, keyword, node.path)) {
+        const path = `${node.path}.${keyword}.${name}`.replace(/^\./, "");
+        const required = { type: "object", required: [name, ...(Array.isArray(needs) ? needs : [])] };
+        const present = [this.node(required, path)];
+        if (!Array.isArray(needs)) present.push(this.node(needs, path));
+        const absent = this.node({ properties: { [name]: false } }, path);
+        const either = [this.#shapeOf(absent, bound), this.shape(this.valuesOf(present), bound)];
+        held = this.#both(held, this.#union(either, node), node);
+      }
+    }
+    return held;
+  }
+
+  #isNone(shape: ValueShape): boolean {
+    return (
+      SCALARS.every((kind) => shape[kind] === this.regexes.none) &&
+      shape.arrays.length === 0 &&
+      shape.objects.length === 0
+    );
+  }
+
+  #union(shapes: readonly ValueShape[], node: SchemaNode): ValueShape {
+    const { regexes } = this;
+    const scalar = (kind: (typeof SCALARS)[number]) => regexes.any(...shapes.map((shape) => shape[kind]));
+    return {
+      string: scalar("string"),
+      number: scalar("number"),
+      boolean: scalar("boolean"),
+      null: scalar("null"),
+      arrays: this.#limited(distinct(shapes.flatMap(({ arrays }) => arrays)), node),
+      objects: this.#limited(distinct(shapes.flatMap(({ objects }) => objects)), node),
+    };
+  }
+
+  #limited<T>(forms: readonly T[], node: SchemaNode): readonly T[] {
+    if (forms.length <= MAX_FORMS) return forms;
+    this.report(`more than ${MAX_FORMS} combinations of choices`, node);
+    return forms.slice(0, MAX_FORMS);
+  }
+
+  #both(a: ValueShape, b: ValueShape, node: SchemaNode): ValueShape {
+    if (a === b || b === this.#any) return a;
+    if (a === this.#any) return b;
+    const scalar = (kind: (typeof SCALARS)[number]): Regex => {
+      const [x, y, any] = [a[kind], b[kind], this.#any[kind]];
+      if (x === y || y === any) return x;
+      if (x === any) return y;
+      return this.#keywords.nonEmpty(this.regexes.both(x, y), "allOf", node);
+    };
+    const arrays = a.arrays.flatMap((x) => b.arrays.map((y) => joinedArrays(x, y)));
+    let objects = a.objects.flatMap((x) => b.objects.map((y) => joinedObjects(x, y)));
+    if (a.objects.length > 1 && b.objects.length > 1)
+      objects = objects.filter((form) => this.#hasKinds(form));
+    return {
+      string: scalar("string"),
+      number: scalar("number"),
+      boolean: scalar("boolean"),
+      null: scalar("null"),
+      arrays: this.#limited(arrays, node).filter(({ min, max }) => min <= max),
+      objects: this.#limited(objects, node).filter(({ min, max }) => min <= max),
+    };
+  }
+
+  /** False if a required property can have no value, which tells many combinations of choices apart. */
+  #hasKinds(form: ObjectForm): boolean {
+    for (const name of form.required) {
+      const values = this.ofProperty(form, name);
+      if (values.fit.some((node) => this.#open.has(node))) continue;
+      if (this.#isNone(this.shape(values, "more"))) return false;
+    }
+    return true;
+  }
+
+  /** The values of a shape that do not fit a schema. */
+  #without(a: ValueShape, not: SchemaNode, node: SchemaNode, bound: Bound): ValueShape {
+    const { schema } = not;
+    if (isSchema(schema) && schema.not !== undefined && Object.keys(schema).length === 1) {
+      return this.#both(a, this.#shapeOf(this.node(schema.not, not.path), bound), node);
+    }
+    const b = this.#shapeOf(not, bound === "fewer" ? "more" : "fewer");
+    const scalars = {
+      string: this.#textsWithout("string", a, b, node),
+      number: this.#textsWithout("number", a, b, node),
+      boolean: this.#textsWithout("boolean", a, b, node),
+      null: this.#textsWithout("null", a, b, node),
+    };
+    if (bound === "more" || this.#depth > 6) {
+      // Only what is certain: all arrays or objects, or none. Deeper differences allow fewer values than they could.
+      const rest = <T extends ArrayForm | ObjectForm>(
+        own: readonly T[],
+        others: readonly T[],
+      ): readonly T[] =>
+        bound === "fewer" ? (others.length === 0 ? own : []) : others.some(isEverything) ? [] : own;
+      return { ...scalars, arrays: rest(a.arrays, b.arrays), objects: rest(a.objects, b.objects) };
+    }
+    this.#depth++;
+    try {
+      let { arrays, objects } = a;
+      for (const other of b.arrays) {
+        arrays = arrays.flatMap((own) => this.#arraysWithout(own, other, arrays.length));
+      }
+      for (const other of b.objects) {
+        objects = objects.flatMap((own) => this.#objectsWithout(own, other, objects.length));
+      }
+      return { ...scalars, arrays: this.#limited(arrays, node), objects: this.#limited(objects, node) };
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  #textsWithout(kind: (typeof SCALARS)[number], a: ValueShape, b: ValueShape, node: SchemaNode): Regex {
+    const { regexes, text } = this;
+    const [x, y] = [a[kind], b[kind]];
+    if (y === regexes.none || x === regexes.none) return x;
+    if (x === y || y === this.#any[kind]) return regexes.none;
+    // One text for each value, so that no other text of a value that is taken away is left.
+    const single =
+      kind === "string" ? text.canonicalString : kind === "number" ? text.canonicalNumber : regexes.all;
+    return this.#keywords.nonEmpty(regexes.both(x, single, regexes.not(y)), "not", node);
+  }
+
+  #isApart(a: Values, b: Values): boolean {
+    return !this.isInhabited(this.allOf([a, b]), "more");
+  }
+
+  /** The values of `a` that do not fit the schemas of `b`. Undefined if `b` cannot be turned around. */
+  #difference(a: Values, b: Values): Values | undefined {
+    if (b.fit.length !== 1 || b.none.length > 0) return undefined;
+    const values = this.valuesOf(a.fit, [...a.none, b.fit[0]!]);
+    return this.isInhabited(values) ? values : undefined;
+  }
+
+  #arraysWithout(own: ArrayForm, other: ArrayForm, count: number): ArrayForm[] {
+    if (own.min > other.max || own.max < other.min) return [own];
+    const ways: ArrayForm[] = [];
+    const item = this.ofItem(other, 0);
+    if (own.min > 0 && this.#isApart(this.ofItem(own, 0), item)) return [own];
+    if (own.max > other.max) ways.push({ ...own, min: other.max + 1 });
+    if (own.min < other.min) ways.push({ ...own, max: other.min - 1 });
+    const differs = own.max > 0 ? this.#difference(this.ofItem(own, 0), item) : undefined;
+    if (differs !== undefined) {
+      ways.push({
+        ...own,
+        min: Math.max(1, own.min),
+        rules: [...own.rules, { first: [differs], rest: undefined }],
+      });
+    }
+    return ways.slice(0, count < 16 ? 2 : 1);
+  }
+
+  #objectsWithout(own: ObjectForm, other: ObjectForm, count: number): ObjectForm[] {
+    const ways: ObjectForm[] = [];
+    const named = new Set(other.rules.flatMap((rule) => [...rule.named.keys()]));
+    for (const name of other.required) {
+      const values = this.ofProperty(own, name);
+      if (!this.isInhabited(values, "more")) return [own];
+      if (own.required.has(name)) {
+        if (this.#isApart(values, this.ofProperty(other, name))) return [own];
+      } else ways.push(withProperty(own, name, this.nothing, false));
+    }
+    for (const name of own.required) {
+      if (this.#isApart(this.ofProperty(own, name), this.ofProperty(other, name))) return [own];
+    }
+    const mentioned = new Set([...named, ...own.rules.flatMap((rule) => [...rule.named.keys()])]);
+    for (const name of mentioned) {
+      if (ways.length >= 4) break;
+      const differs = this.#difference(this.ofProperty(own, name), this.ofProperty(other, name));
+      if (differs !== undefined) ways.push(withProperty(own, name, differs, true));
+    }
+    if (own.min > other.max || own.max < other.min) return [own];
+    return ways.slice(0, count < 16 ? 2 : 1);
+  }
+}
+
+/** True for the form that all arrays or all objects have. */
+function isEverything(form: ArrayForm | ObjectForm): boolean {
+  const isOpen = "required" in form ? form.required.size === 0 && form.keys.length === 0 : !form.isUnique;
+  return isOpen && form.rules.length === 0 && form.min === 0 && form.max === UNBOUNDED;
+}
+
+function withProperty(form: ObjectForm, name: string, values: Values, isRequired: boolean): ObjectForm {
+  const rule = { named: new Map([[name, values]]), patterns: [], others: undefined };
+  return {
+    ...form,
+    rules: [...form.rules, rule],
+    required: isRequired ? new Set([...form.required, name]) : form.required,
+  };
+}
+
+function joinedArrays(a: ArrayForm, b: ArrayForm): ArrayForm {
+  return {
+    rules: distinct([...a.rules, ...b.rules]),
+    min: Math.max(a.min, b.min),
+    max: Math.min(a.max, b.max),
+    isUnique: a.isUnique || b.isUnique,
+  };
+}
+
+function joinedObjects(a: ObjectForm, b: ObjectForm): ObjectForm {
+  return {
+    rules: distinct([...a.rules, ...b.rules]),
+    required: new Set([...a.required, ...b.required]),
+    keys: distinct([...a.keys, ...b.keys]),
+    min: Math.max(a.min, b.min),
+    max: Math.min(a.max, b.max),
+  };
+}
+
+function distinct<T>(values: readonly T[]): readonly T[] {
+  return [...new Set(values)];
+}
+
+/** Schemas by their `$id`, `id` and `$anchor`. */
+function collectAnchors(value: unknown, base: string, anchors: Map<string, unknown>, depth: number): void {
+  if (typeof value !== "object" || value === null || depth > 200) return;
+  let own = base;
+  if (isSchema(value)) {
+    const id = value.$id ?? value.id;
+    if (typeof id === "string") {
+      own = id.replace(/#$/, "");
+      anchors.set(id, value);
+      anchors.set(own, value);
+      const name = id.split("/").at(-1);
+      if (name !== undefined && name !== "" && !anchors.has(name)) anchors.set(name, value);
+    }
+    for (const anchor of [value.$anchor, value.$dynamicAnchor]) {
+      if (typeof anchor !== "string") continue;
+      anchors.set(`#${anchor}`, value);
+      anchors.set(`${own}#${anchor}`, value);
+    }
+  }
+  for (const one of Object.values(value)) collectAnchors(one, own, anchors, depth + 1);
+}
