@@ -35,7 +35,7 @@ export const CORE_INSTALLED = { megabytes: 20, packages: 12 };
  * `@tritonjs/client/http` as one file for a browser, with all that it needs. docs/client.md states these numbers. The check
  * of options by name and type takes 3.3 kB of it, 1.2 kB with gzip.
  */
-export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 69.5, gzippedKilobytes: 23.3 };
+export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 69.5, gzippedKilobytes: 23.4 };
 
 /** `@tritonjs/core/web` as one file for a browser, with all that it needs. docs/web.md states the number. */
-export const WEB_CORE_BUNDLE = { minifiedKilobytes: 300, gzippedKilobytes: 100 };
+export const WEB_CORE_BUNDLE = { minifiedKilobytes: 310, gzippedKilobytes: 103 };

@@ -108,6 +108,7 @@ describe("a tree model that is bound", () => {
     const handle = triton.bind({ modelName: "m", inferFunc: trees({ model, treeShap: true }) });
     const many = rows(900);
     const expected = new TreeModel({ model }).predict(flat(many));
+    await handle.ready();
     const answer = handle.inferBatch({ input__0: many });
     await triton.close();
     expect((await answer).output__0!.data).toEqual(expected);

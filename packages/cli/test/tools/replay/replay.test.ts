@@ -179,7 +179,7 @@ describe("the command replay", () => {
 
   it.each([
     [["missing.json", "--config", "missing.pbtxt"], "cannot read the configuration"],
-    [["missing.json"], "required option '--config <file>' not specified"],
+    [["missing.json"], "expected --config for traces, or --against for captures, got neither"],
     [["missing.json", "--config", "x", "--speed", "0"], "expected a positive number, got '0'"],
   ])("ends with a clear message for %j", async (args, message) => {
     const { code, err } = await run(...args);
