@@ -25,18 +25,21 @@ export interface TensorSource {
  * the request validation and the output checks do the checking.
  */
 export class Tensor {
-  #bytes: Uint8Array | undefined;
+  /** The wire form, or where the elements are while they are elsewhere. */
+  #bytes: Uint8Array | TensorSource | undefined;
   /** The elements. Those of a part that nobody has read are the elements of the whole tensor. */
   #elements: Elements | undefined;
-  /** First element and number of elements of such a part; the number is -1 for any other tensor. */
+  /**
+   * First element and number of elements of such a part. The number is {@link WHOLE} for any other tensor, and
+   * {@link FROM_SOURCE} for one whose elements are elsewhere. A field of its own for the source would cost every request.
+   */
   #from = 0;
-  #count = -1;
-  #source: TensorSource | undefined;
+  #count = WHOLE;
 
   private constructor(
     readonly datatype: DataType,
     readonly shape: Shape,
-    bytes: Uint8Array | undefined,
+    bytes: Uint8Array | TensorSource | undefined,
     elements: Elements | undefined,
   ) {
     this.#bytes = bytes;
@@ -69,14 +72,14 @@ export class Tensor {
 
   /** A tensor whose elements are elsewhere until they are read. */
   static fromSource(datatype: Exclude<DataType, "BYTES">, shape: Shape, source: TensorSource): Tensor {
-    const tensor = new Tensor(datatype, shape, undefined, undefined);
-    tensor.#source = source;
+    const tensor = new Tensor(datatype, shape, source, undefined);
+    tensor.#count = FROM_SOURCE;
     return tensor;
   }
 
   /** Where the elements are, for a tensor that was made with {@link fromSource}. */
   get source(): TensorSource | undefined {
-    return this.#source;
+    return this.#count === FROM_SOURCE ? (this.#bytes as TensorSource) : undefined;
   }
 
   /** A tensor over the same memory with another shape. The caller ensures that the number of elements is the same. */
@@ -84,27 +87,26 @@ export class Tensor {
     const other = new Tensor(this.datatype, shape, this.#bytes, this.#elements);
     other.#from = this.#from;
     other.#count = this.#count;
-    other.#source = this.#source;
     return other;
   }
 
   /** The wire form: a view of the elements, or the serialized elements of `BYTES`. */
   get bytes(): Uint8Array {
-    if (this.#bytes === undefined) {
-      const elements = this.#elements ?? this.elements;
-      if (Array.isArray(elements)) this.#bytes = encodeBytes(elements);
-      else {
-        const start = elements.byteOffset + this.#from * elements.BYTES_PER_ELEMENT;
-        this.#bytes = new Uint8Array(elements.buffer, start, this.byteLength);
-      }
-    }
-    return this.#bytes;
+    if (this.#bytes === undefined) this.#bytes = this.#encoded();
+    return this.#count === FROM_SOURCE ? this.#encoded() : (this.#bytes as Uint8Array);
+  }
+
+  #encoded(): Uint8Array {
+    const elements = this.#elements ?? this.elements;
+    if (Array.isArray(elements)) return encodeBytes(elements);
+    const start = elements.byteOffset + this.#from * elements.BYTES_PER_ELEMENT;
+    return new Uint8Array(elements.buffer, start, this.byteLength);
   }
 
   /** True if it holds what its data type needs. A program may have made a tensor of anything. */
   get isSound(): boolean {
     const elements: unknown = this.#elements;
-    if (elements === undefined) return this.#source !== undefined || this.#bytes instanceof Uint8Array;
+    if (elements === undefined) return this.#count === FROM_SOURCE || this.#bytes instanceof Uint8Array;
     if (this.datatype !== "BYTES") return elements instanceof typedArrayFor(this.datatype);
     return Array.isArray(elements) && elements.every((element) => element instanceof Uint8Array);
   }
@@ -120,15 +122,19 @@ export class Tensor {
    * @throws TritonError INVALID_ARG if the bytes do not make up whole elements.
    */
   get elements(): Elements {
-    if (this.#source !== undefined) this.#elements ??= this.#source.read();
-    this.#elements ??=
-      this.datatype === "BYTES" ? decodeBytes(this.#bytes!) : alignedView(this.datatype, this.#bytes!);
-    if (this.#count !== -1) {
+    this.#elements ??= this.#read();
+    if (this.#count >= 0) {
       this.#elements = (this.#elements as Float32Array).subarray(this.#from, this.#from + this.#count);
       this.#from = 0;
-      this.#count = -1;
+      this.#count = WHOLE;
     }
     return this.#elements;
+  }
+
+  #read(): Elements {
+    if (this.#count === FROM_SOURCE) return (this.#bytes as TensorSource).read();
+    const bytes = this.#bytes as Uint8Array;
+    return this.datatype === "BYTES" ? decodeBytes(bytes) : alignedView(this.datatype, bytes);
   }
 
   /**
@@ -145,7 +151,7 @@ export class Tensor {
   copyElements(): Elements {
     if (this.datatype === "BYTES") return decodeBytes(encodeBytes(this.elements as Uint8Array[]));
     const Elements = typedArrayFor(this.datatype);
-    if (this.#count === -1) return new Elements(this.elements as TypedArray);
+    if (this.#count < 0) return new Elements(this.elements as TypedArray);
     const whole = this.#elements as Float32Array;
     // `slice` of a Buffer returns a view.
     return (whole.constructor as unknown) === Elements
@@ -155,14 +161,18 @@ export class Tensor {
 
   /** Size in bytes of the memory that this tensor holds, in either form. */
   get byteLength(): number {
-    if (this.#bytes !== undefined) return this.#bytes.byteLength;
-    if (this.#source !== undefined)
+    if (this.#count === FROM_SOURCE)
       return elementCount(this.shape) * elementByteSize(this.datatype as "FP32");
+    if (this.#bytes !== undefined) return (this.#bytes as Uint8Array).byteLength;
     const elements = this.#elements!;
     if (Array.isArray(elements)) return this.bytes.byteLength;
-    return this.#count === -1 ? elements.byteLength : this.#count * elements.BYTES_PER_ELEMENT;
+    return this.#count < 0 ? elements.byteLength : this.#count * elements.BYTES_PER_ELEMENT;
   }
 }
+
+/** Numbers of elements of a tensor that is no part of another. */
+const WHOLE = -1;
+const FROM_SOURCE = -2;
 
 function alignedView(datatype: Exclude<DataType, "BYTES">, bytes: Uint8Array): TypedArray {
   const size = elementByteSize(datatype);

@@ -1,20 +1,17 @@
 import type { Payload } from "../batch/payload.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
+import { PATIENCE_MS } from "../instance/machine-plan.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { InferenceRequest } from "../request/inference-request.js";
-import { hopelessError } from "./deadline-batching.js";
+import { hopelessError, STALE_MS } from "./deadline-batching.js";
 import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
 import type { ForeseenWork, LearnedWork } from "./learned-work.js";
 import type { QueuedRequestView } from "./priority-queue.js";
 import type { ShortestFirst } from "./shortest-first.js";
 import type { UrgencyQueue } from "./urgency-queue.js";
 
-/** A request without a deadline that has waited this long gets a share of the turns, in milliseconds. */
-const PATIENCE_MS = 1000;
-/** It gets every fourth turn. */
+/** A request without a deadline that has waited for {@link PATIENCE_MS} gets every fourth turn. */
 const PATIENT_TURNS = 4;
-/** What was learnt this long ago is tried again: a request for which it leaves no hope runs, in milliseconds. */
-const STALE_MS = 1000;
 
 /**
  * The order of requests that run by themselves, several at a time in each instance: the texts of continuous batching. A

@@ -32,6 +32,21 @@ function server(versions: readonly number[] = [1, 2], clock = new VirtualClock()
   return triton;
 }
 
+/** Binds version 2 of `m`, whose answers take this long. */
+function bindSlowVersion(triton: Triton, clock: VirtualClock, takesMs: number): void {
+  triton.bind({
+    modelName: "m",
+    modelVersion: 2,
+    inputs: X,
+    outputs: VERSION,
+    inferFunc: batch(async ({ x }) => {
+      await new Promise<void>((done) => clock.setTimer(takesMs, done));
+      return { version: Array.from({ length: x.shape[0]! }, () => [2]) };
+    }),
+    config: { maxBatchSize: 4 },
+  });
+}
+
 function bindVersion(triton: Triton, modelVersion: number, config = {}) {
   return triton.bind({
     modelName: "m",
@@ -337,17 +352,7 @@ describe("shadows", () => {
   it("are dropped while requests wait", async () => {
     const clock = new VirtualClock();
     const triton = server([1], clock);
-    triton.bind({
-      modelName: "m",
-      modelVersion: 2,
-      inputs: X,
-      outputs: VERSION,
-      inferFunc: batch(async ({ x }) => {
-        await new Promise<void>((done) => clock.setTimer(1000, done));
-        return { version: Array.from({ length: x.shape[0]! }, () => [2]) };
-      }),
-      config: { maxBatchSize: 4 },
-    });
+    bindSlowVersion(triton, clock, 1000);
     await triton.ready();
     const rollout = await triton.rollout("m", { from: 1, to: 2, shadow: { maxLoad: 100 } });
     for (let i = 0; i < 6; i++) {
@@ -397,17 +402,7 @@ describe("a rollout in the middle of other things", () => {
     const directory = await mkdtemp(join(tmpdir(), "rollouts-"));
     const clock = new VirtualClock();
     const triton = server([1], clock);
-    triton.bind({
-      modelName: "m",
-      modelVersion: 2,
-      inputs: X,
-      outputs: VERSION,
-      inferFunc: batch(async ({ x }) => {
-        await new Promise<void>((done) => clock.setTimer(500, done));
-        return { version: Array.from({ length: x.shape[0]! }, () => [2]) };
-      }),
-      config: { maxBatchSize: 4 },
-    });
+    bindSlowVersion(triton, clock, 500);
     await triton.ready();
     await triton.rollout("m", { from: 1, to: 2, share: 50, shadow: { maxLoad: 100 }, directory });
     const calls = Array.from({ length: 20 }, () => triton.infer("m", { x: [[1]] }));

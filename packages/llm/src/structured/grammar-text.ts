@@ -1,5 +1,6 @@
 import { type Regexes, UNBOUNDED } from "./byte-regex.js";
 import { type Part, UnheldGrammar } from "./grammar.js";
+import { GrammarCursor } from "./grammar-cursor.js";
 import { otherCodePoints, PlainLetters } from "./json-text.js";
 import { LarkReader } from "./lark.js";
 import { type Expression, partOfRules } from "./rules.js";
@@ -18,6 +19,8 @@ export function grammarOfText(text: string, regexes: Regexes): Part {
 const SPACE = /(?:\s|#[^\n]*)*/y;
 const NAME = /[A-Za-z_][\w.-]*/y;
 const DEFINITION = /[A-Za-z_][\w.-]*(?:\s|#[^\n]*)*::=/y;
+/** A range, not a hyphen at the end of a class. */
+const RANGE = /-(?!\])/y;
 const TIMES = /\{\s*(\d+)\s*(,?)\s*(\d*)\s*\}/y;
 const ESCAPED = /\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([\s\S]))/y;
 const SHORT_ESCAPES: Readonly<Record<string, string>> = {
@@ -31,23 +34,25 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
 };
 
 class EbnfReader {
-  #at = 0;
+  readonly #cursor: GrammarCursor;
   readonly #letters: PlainLetters;
 
   constructor(
-    private readonly text: string,
+    text: string,
     private readonly regexes: Regexes,
   ) {
+    this.#cursor = new GrammarCursor(text);
     this.#letters = new PlainLetters(regexes);
   }
 
   read(): Map<string, Expression> {
     const rules = new Map<string, Expression>();
-    this.#take(SPACE);
-    while (this.#at < this.text.length) {
-      const name = this.#take(NAME)?.[0];
-      this.#take(SPACE);
-      if (name === undefined || !this.#skip("::=")) throw this.#expected("a rule such as root ::= ...");
+    this.#cursor.take(SPACE);
+    while (!this.#cursor.isAtEnd) {
+      const name = this.#cursor.take(NAME)?.[0];
+      this.#cursor.take(SPACE);
+      if (name === undefined || !this.#cursor.skip("::="))
+        throw this.#cursor.expected("a rule such as root ::= ...");
       if (rules.has(name)) throw new UnheldGrammar(`the rule ${name} is given twice`);
       rules.set(name, this.#choice());
     }
@@ -56,20 +61,16 @@ class EbnfReader {
 
   #choice(): Expression {
     const members = [this.#sequence()];
-    while (this.#skip("|")) members.push(this.#sequence());
+    while (this.#cursor.skip("|")) members.push(this.#sequence());
     return members.length === 1 ? members[0]! : { kind: "choice", members };
   }
 
   #sequence(): Expression {
     const members: Expression[] = [];
-    this.#take(SPACE);
-    while (
-      this.#at < this.text.length &&
-      !"|)".includes(this.text[this.#at]!) &&
-      !this.#looksAt(DEFINITION)
-    ) {
+    this.#cursor.take(SPACE);
+    while (!this.#cursor.isAtEnd && !"|)".includes(this.#cursor.next!) && !this.#cursor.looksAt(DEFINITION)) {
       members.push(this.#repeated());
-      this.#take(SPACE);
+      this.#cursor.take(SPACE);
     }
     return members.length === 1 ? members[0]! : { kind: "sequence", members };
   }
@@ -77,92 +78,66 @@ class EbnfReader {
   #repeated(): Expression {
     let of = this.#element();
     for (;;) {
-      this.#take(SPACE);
-      const times = this.#take(TIMES);
+      this.#cursor.take(SPACE);
+      const times = this.#cursor.take(TIMES);
       if (times !== undefined) {
         const [, min = "0", comma, max = ""] = times;
         of = { kind: "repeat", of, min: +min, max: comma === "" ? +min : max === "" ? UNBOUNDED : +max };
-      } else if (this.#skip("*")) of = { kind: "repeat", of, min: 0, max: UNBOUNDED };
-      else if (this.#skip("+")) of = { kind: "repeat", of, min: 1, max: UNBOUNDED };
-      else if (this.#skip("?")) of = { kind: "repeat", of, min: 0, max: 1 };
+      } else if (this.#cursor.skip("*")) of = { kind: "repeat", of, min: 0, max: UNBOUNDED };
+      else if (this.#cursor.skip("+")) of = { kind: "repeat", of, min: 1, max: UNBOUNDED };
+      else if (this.#cursor.skip("?")) of = { kind: "repeat", of, min: 0, max: 1 };
       else return of;
     }
   }
 
   #element(): Expression {
-    if (this.#skip('"')) {
+    if (this.#cursor.skip('"')) {
       let literal = "";
-      while (!this.#skip('"')) literal += this.#character("a quotation mark");
+      while (!this.#cursor.skip('"')) literal += this.#character("a quotation mark");
       return { kind: "regex", regex: this.regexes.text(literal) };
     }
-    if (this.#skip("[")) return this.#class();
-    if (this.#skip(".")) return { kind: "regex", regex: this.#letters.chars(otherCodePoints([])) };
-    if (this.#skip("(")) {
-      if (this.text[this.#at] === "=") throw new UnheldGrammar("it looks ahead with (=, which is not held");
+    if (this.#cursor.skip("[")) return this.#class();
+    if (this.#cursor.skip(".")) return { kind: "regex", regex: this.#letters.chars(otherCodePoints([])) };
+    if (this.#cursor.skip("(")) {
+      if (this.#cursor.next === "=") throw new UnheldGrammar("it looks ahead with (=, which is not held");
       const inner = this.#choice();
-      this.#take(SPACE);
-      if (!this.#skip(")")) throw this.#expected("a closing parenthesis");
+      this.#cursor.take(SPACE);
+      if (!this.#cursor.skip(")")) throw this.#cursor.expected("a closing parenthesis");
       return inner;
     }
-    const name = this.#take(NAME)?.[0];
+    const name = this.#cursor.take(NAME)?.[0];
     if (name !== undefined) return { kind: "rule", name };
-    throw this.#expected("a string, a class, a group or the name of a rule");
+    throw this.#cursor.expected("a string, a class, a group or the name of a rule");
   }
 
   #class(): Expression {
-    const isNegated = this.#skip("^");
+    const isNegated = this.#cursor.skip("^");
     const points: [number, number][] = [];
-    while (!this.#skip("]")) {
+    while (!this.#cursor.skip("]")) {
       const from = this.#character("a closing bracket").codePointAt(0)!;
       let to = from;
-      if (this.text[this.#at] === "-" && this.text[this.#at + 1] !== "]") {
-        this.#at++;
+      if (this.#cursor.looksAt(RANGE)) {
+        this.#cursor.at++;
         to = this.#character("a closing bracket").codePointAt(0)!;
       }
-      if (to < from) throw this.#expected("a range from a lower to a higher character");
+      if (to < from) throw this.#cursor.expected("a range from a lower to a higher character");
       points.push([from, to]);
     }
     return { kind: "regex", regex: this.#letters.chars(isNegated ? otherCodePoints(points) : points) };
   }
 
   #character(end: string): string {
-    const escaped = this.#take(ESCAPED);
+    const escaped = this.#cursor.take(ESCAPED);
     if (escaped !== undefined) {
       const [, byte, short, long, other] = escaped;
       const code = byte ?? short ?? long;
       if (code !== undefined) return String.fromCodePoint(Math.min(Number.parseInt(code, 16), 0x10ffff));
       return SHORT_ESCAPES[other!] ?? other!;
     }
-    const code = this.text.codePointAt(this.#at);
-    if (code === undefined || code === 10) throw this.#expected(end);
+    const code = this.#cursor.text.codePointAt(this.#cursor.at);
+    if (code === undefined || code === 10) throw this.#cursor.expected(end);
     const character = String.fromCodePoint(code);
-    this.#at += character.length;
+    this.#cursor.at += character.length;
     return character;
-  }
-
-  #skip(text: string): boolean {
-    if (!this.text.startsWith(text, this.#at)) return false;
-    this.#at += text.length;
-    return true;
-  }
-
-  #looksAt(pattern: RegExp): boolean {
-    pattern.lastIndex = this.#at;
-    return pattern.test(this.text);
-  }
-
-  #take(pattern: RegExp): RegExpExecArray | undefined {
-    pattern.lastIndex = this.#at;
-    const found = pattern.exec(this.text) ?? undefined;
-    if (found !== undefined) this.#at += found[0].length;
-    return found;
-  }
-
-  #expected(what: string): UnheldGrammar {
-    const line = this.text.slice(0, this.#at).split("\n").length;
-    const got = this.text.slice(this.#at, this.#at + 20).split("\n")[0];
-    return new UnheldGrammar(
-      `line ${line} of the grammar: expected ${what}, got ${got === "" ? "its end" : JSON.stringify(got)}`,
-    );
   }
 }

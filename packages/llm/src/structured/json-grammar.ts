@@ -3,7 +3,7 @@ import type { Part } from "./grammar.js";
 import { JsonText } from "./json-text.js";
 import { InvalidSchema } from "./schema-keywords.js";
 import { SchemaReader } from "./schema-reader.js";
-import type { ArrayForm, ObjectForm, Values } from "./shape.js";
+import { type ArrayForm, type ObjectForm, tupleLength, type Values } from "./shape.js";
 
 /** Number of patterns of a rule for which all combinations of matching ones are told apart. */
 const MAX_PATTERNS = 4;
@@ -95,7 +95,7 @@ class JsonWriter {
       if (seen.size > MAX_VALUES) throw new InvalidSchema(`it describes more than ${MAX_VALUES} values`);
       const shape = this.reader.shape(values);
       for (const form of shape.arrays) {
-        const tuple = Math.max(0, ...form.rules.map(({ first }) => first.length));
+        const tuple = tupleLength(form);
         for (let i = 0; i <= Math.min(tuple, form.max - 1); i++) {
           const item = this.reader.ofItem(form, i);
           add(item);
@@ -126,7 +126,7 @@ class JsonWriter {
     const scalars = this.regexes.any(string, number, boolean, nothing);
     const choices: (readonly Part[])[] = scalars === this.regexes.none ? [] : [[{ regex: scalars }]];
     for (const form of arrays) {
-      if (!this.#canGoOn(form, 0)) continue;
+      if (!this.reader.hasArray(form)) continue;
       const isUnique = form.isUnique && form.max > 1;
       const items = isUnique
         ? { choices: () => this.#uniqueItems(form, [], 0, true) }
@@ -140,18 +140,9 @@ class JsonWriter {
     return choices;
   }
 
-  /** True if an array with a number of items may end, or may have the items that it still needs. */
-  #canGoOn(form: ArrayForm, count: number): boolean {
-    const tuple = Math.max(0, ...form.rules.map(({ first }) => first.length)) + 1;
-    for (let i = count; i < form.min && i <= tuple; i++) {
-      if (!this.reader.isInhabited(this.reader.ofItem(form, i))) return false;
-    }
-    return count <= form.max && form.min <= form.max;
-  }
-
   #items(form: ArrayForm, count: number, parts: Map<number, Part>): Part {
     // Beyond the tuple and the limits, all positions are alike.
-    const tuple = Math.max(0, ...form.rules.map(({ first }) => first.length));
+    const tuple = tupleLength(form);
     const limit = form.max === UNBOUNDED ? Math.max(tuple, form.min, 1) : UNBOUNDED;
     const at = Math.min(count, limit);
     let part = parts.get(at);
@@ -225,9 +216,7 @@ class JsonWriter {
     for (const name of names) {
       const isRequired = form.required.has(name);
       const values = this.reader.ofProperty(form, name);
-      const key = new TextEncoder().encode(JSON.stringify(name));
-      const fits =
-        form.keys.every((one) => this.regexes.matches(one, key)) && this.reader.isInhabited(values);
+      const fits = this.reader.takesKey(form, name) && this.reader.isInhabited(values);
       if (fits) properties.push({ name, values, isRequired });
       else if (isRequired) return undefined;
     }

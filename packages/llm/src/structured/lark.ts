@@ -1,5 +1,6 @@
 import { type Regex, type Regexes, UNBOUNDED } from "./byte-regex.js";
 import { UnheldGrammar } from "./grammar.js";
+import { GrammarCursor } from "./grammar-cursor.js";
 import { PlainLetters } from "./json-text.js";
 import { patternRegex, UnheldPattern } from "./pattern.js";
 import type { Expression } from "./rules.js";
@@ -42,44 +43,47 @@ const ALIAS = /->\s*\w+/y;
 
 /** Reads the language of Lark: rules in lower case, terminals in upper case. */
 export class LarkReader {
-  #at = 0;
+  readonly #cursor: GrammarCursor;
   readonly #rules = new Map<string, Expression>();
   readonly #ignored: Expression[] = [];
 
   constructor(
-    private readonly text: string,
+    text: string,
     private readonly regexes: Regexes,
-  ) {}
+  ) {
+    this.#cursor = new GrammarCursor(text);
+  }
 
   read(): Map<string, Expression> {
-    this.#take(BLANK);
-    while (this.#at < this.text.length) {
-      if (this.#skip("%")) this.#directive();
+    this.#cursor.take(BLANK);
+    while (!this.#cursor.isAtEnd) {
+      if (this.#cursor.skip("%")) this.#directive();
       else {
-        const name = this.#take(HEAD)?.[2];
-        if (name === undefined) throw this.#expected("a rule such as start: ...");
+        const name = this.#cursor.take(HEAD)?.[2];
+        if (name === undefined) throw this.#cursor.expected("a rule such as start: ...");
         if (this.#rules.has(name)) throw new UnheldGrammar(`the rule ${name} is given twice`);
         this.#rules.set(name, this.#choice());
       }
-      this.#take(BLANK);
+      this.#cursor.take(BLANK);
     }
     return this.#ignored.length === 0 ? this.#rules : this.#withIgnored();
   }
 
   #directive(): void {
-    const word = this.#take(NAME)?.[0];
-    this.#take(SPACE);
+    const word = this.#cursor.take(NAME)?.[0];
+    this.#cursor.take(SPACE);
     if (word === "ignore") {
       this.#ignored.push(this.#choice());
       return;
     }
-    const library = word === "import" ? this.#take(NAME)?.[0] : undefined;
-    if (library !== "common" || !this.#skip(".")) throw this.#expected("%ignore, or %import of common");
-    const name = this.#take(NAME)?.[0] ?? "";
-    this.#take(SPACE);
-    const hasAlias = this.#skip("->");
-    this.#take(SPACE);
-    const alias = hasAlias ? this.#take(NAME)?.[0] : name;
+    const library = word === "import" ? this.#cursor.take(NAME)?.[0] : undefined;
+    if (library !== "common" || !this.#cursor.skip("."))
+      throw this.#cursor.expected("%ignore, or %import of common");
+    const name = this.#cursor.take(NAME)?.[0] ?? "";
+    this.#cursor.take(SPACE);
+    const hasAlias = this.#cursor.skip("->");
+    this.#cursor.take(SPACE);
+    const alias = hasAlias ? this.#cursor.take(NAME)?.[0] : name;
     const pattern = Object.hasOwn(COMMON, name) ? COMMON[name] : undefined;
     if (pattern === undefined || alias === undefined) {
       throw new UnheldGrammar(`expected a terminal of common, such as WS or NUMBER, got ${name}`);
@@ -89,43 +93,45 @@ export class LarkReader {
 
   #choice(): Expression {
     const members = [this.#sequence()];
-    for (this.#take(SPACE); this.#skip("|"); this.#take(SPACE)) members.push(this.#sequence());
+    for (this.#cursor.take(SPACE); this.#cursor.skip("|"); this.#cursor.take(SPACE))
+      members.push(this.#sequence());
     return members.length === 1 ? members[0]! : { kind: "choice", members };
   }
 
   #sequence(): Expression {
     const members: Expression[] = [];
     for (
-      this.#take(SPACE);
-      this.#at < this.text.length && !"|)]\n".includes(this.text[this.#at]!);
-      this.#take(SPACE)
+      this.#cursor.take(SPACE);
+      !this.#cursor.isAtEnd && !"|)]\n".includes(this.#cursor.next!);
+      this.#cursor.take(SPACE)
     ) {
-      if (this.#take(ALIAS) === undefined) members.push(this.#repeated());
+      if (this.#cursor.take(ALIAS) === undefined) members.push(this.#repeated());
     }
     return members.length === 1 ? members[0]! : { kind: "sequence", members };
   }
 
   #repeated(): Expression {
     const of = this.#element();
-    if (this.#skip("*")) return { kind: "repeat", of, min: 0, max: UNBOUNDED };
-    if (this.#skip("+")) return { kind: "repeat", of, min: 1, max: UNBOUNDED };
-    if (this.#skip("?")) return { kind: "repeat", of, min: 0, max: 1 };
-    this.#take(SPACE);
-    const times = this.#take(TIMES);
+    if (this.#cursor.skip("*")) return { kind: "repeat", of, min: 0, max: UNBOUNDED };
+    if (this.#cursor.skip("+")) return { kind: "repeat", of, min: 1, max: UNBOUNDED };
+    if (this.#cursor.skip("?")) return { kind: "repeat", of, min: 0, max: 1 };
+    this.#cursor.take(SPACE);
+    const times = this.#cursor.take(TIMES);
     return times === undefined ? of : { kind: "repeat", of, min: +times[1]!, max: +(times[2] ?? times[1]!) };
   }
 
   #element(): Expression {
-    const string = this.#take(STRING);
+    const string = this.#cursor.take(STRING);
     if (string !== undefined) {
       const from = unescaped(string[1]!);
-      if (!this.#skip("..")) return { kind: "regex", regex: this.#literal(from, string[2] === "i") };
-      const to = unescaped(this.#take(STRING)?.[1] ?? "");
+      if (!this.#cursor.skip("..")) return { kind: "regex", regex: this.#literal(from, string[2] === "i") };
+      const to = unescaped(this.#cursor.take(STRING)?.[1] ?? "");
       const range = [from.codePointAt(0), to.codePointAt(0)] as const;
-      if (range[0] === undefined || range[1] === undefined) throw this.#expected("a range of two characters");
+      if (range[0] === undefined || range[1] === undefined)
+        throw this.#cursor.expected("a range of two characters");
       return { kind: "regex", regex: new PlainLetters(this.regexes).chars([[range[0], range[1]]]) };
     }
-    const pattern = this.#take(PATTERN);
+    const pattern = this.#cursor.take(PATTERN);
     if (pattern !== undefined) {
       if (/[imx]/.test(pattern[2]!))
         throw new UnheldGrammar(`a pattern with the flags ${pattern[2]} is not held`);
@@ -137,16 +143,16 @@ export class LarkReader {
         ),
       };
     }
-    const close = this.#skip("(") ? ")" : this.#skip("[") ? "]" : undefined;
+    const close = this.#cursor.skip("(") ? ")" : this.#cursor.skip("[") ? "]" : undefined;
     if (close !== undefined) {
       const inner = this.#choice();
-      this.#take(SPACE);
-      if (!this.#skip(close)) throw this.#expected(`a closing ${close}`);
+      this.#cursor.take(SPACE);
+      if (!this.#cursor.skip(close)) throw this.#cursor.expected(`a closing ${close}`);
       return close === ")" ? inner : { kind: "repeat", of: inner, min: 0, max: 1 };
     }
-    const name = this.#take(NAME)?.[0];
+    const name = this.#cursor.take(NAME)?.[0];
     if (name !== undefined) return { kind: "rule", name };
-    throw this.#expected("a string, a pattern, a group or a name");
+    throw this.#cursor.expected("a string, a pattern, a group or a name");
   }
 
   #pattern(pattern: string): Regex {
@@ -186,27 +192,6 @@ export class LarkReader {
     const start = rules.get("start");
     if (start === undefined) return rules;
     return rules.set("start", { kind: "sequence", members: [gap, start] });
-  }
-
-  #skip(text: string): boolean {
-    if (!this.text.startsWith(text, this.#at)) return false;
-    this.#at += text.length;
-    return true;
-  }
-
-  #take(pattern: RegExp): RegExpExecArray | undefined {
-    pattern.lastIndex = this.#at;
-    const found = pattern.exec(this.text) ?? undefined;
-    if (found !== undefined) this.#at += found[0].length;
-    return found;
-  }
-
-  #expected(what: string): UnheldGrammar {
-    const line = this.text.slice(0, this.#at).split("\n").length;
-    const got = this.text.slice(this.#at, this.#at + 20).split("\n")[0];
-    return new UnheldGrammar(
-      `line ${line} of the grammar: expected ${what}, got ${got === "" ? "its end" : JSON.stringify(got)}`,
-    );
   }
 }
 

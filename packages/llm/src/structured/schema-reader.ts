@@ -16,6 +16,7 @@ import {
   type ObjectForm,
   SCALARS,
   type SchemaNode,
+  tupleLength,
   type ValueShape,
   type Values,
 } from "./shape.js";
@@ -116,7 +117,7 @@ export class SchemaReader {
 
   /** The values of a property. */
   ofProperty({ rules }: ObjectForm, name: string): Values {
-    const key = new TextEncoder().encode(JSON.stringify(name));
+    const key = keyBytes(name);
     const found: Values[] = [];
     for (const { named, patterns, others } of rules) {
       const own = named.get(name);
@@ -126,6 +127,11 @@ export class SchemaReader {
       if (own === undefined && matched.length === 0 && others !== undefined) found.push(others);
     }
     return found.length === 0 ? this.anything : this.allOf(found);
+  }
+
+  /** True if the names of properties may be this one. */
+  takesKey({ keys }: ObjectForm, name: string): boolean {
+    return keys.every((one) => this.regexes.matches(one, keyBytes(name)));
   }
 
   /** The values of an item. */
@@ -154,7 +160,7 @@ export class SchemaReader {
     const shape = this.shape(values, bound);
     const found =
       SCALARS.some((kind) => shape[kind] !== this.regexes.none) ||
-      shape.arrays.some((form) => this.#hasArray(form, bound, open)) ||
+      shape.arrays.some((form) => this.hasArray(form, bound, open)) ||
       shape.objects.some((form) => this.#hasObject(form, bound, open));
     open.delete(values);
     // Within a cycle, "no" is only so for as long as the outer values are open.
@@ -162,10 +168,10 @@ export class SchemaReader {
     return found;
   }
 
-  #hasArray(form: ArrayForm, bound: Bound, open: Set<Values>): boolean {
+  /** True if there is an array of the form. */
+  hasArray(form: ArrayForm, bound: Bound = "fewer", open: Set<Values> = new Set()): boolean {
     if (form.min > form.max) return false;
-    const distinct = Math.max(0, ...form.rules.map(({ first }) => first.length)) + 1;
-    for (let i = 0; i < Math.min(form.min, distinct); i++) {
+    for (let i = 0; i < Math.min(form.min, tupleLength(form) + 1); i++) {
       if (!this.isInhabited(this.ofItem(form, i), bound, open)) return false;
     }
     return true;
@@ -174,8 +180,7 @@ export class SchemaReader {
   #hasObject(form: ObjectForm, bound: Bound, open: Set<Values>): boolean {
     if (form.min > form.max || form.required.size > form.max) return false;
     for (const name of form.required) {
-      const key = new TextEncoder().encode(JSON.stringify(name));
-      if (!form.keys.every((one) => this.regexes.matches(one, key))) return false;
+      if (!this.takesKey(form, name)) return false;
       if (!this.isInhabited(this.ofProperty(form, name), bound, open)) return false;
     }
     return true;
@@ -517,6 +522,11 @@ function joinedObjects(a: ObjectForm, b: ObjectForm): ObjectForm {
     min: Math.max(a.min, b.min),
     max: Math.min(a.max, b.max),
   };
+}
+
+/** A name with its quotation marks, as the expressions of keys have it. */
+function keyBytes(name: string): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(name));
 }
 
 function distinct<T>(values: readonly T[]): readonly T[] {

@@ -58,3 +58,8 @@ export interface ValueShape {
 }
 
 export const SCALARS = ["string", "number", "boolean", "null"] as const;
+
+/** Number of the first items that a form tells apart. */
+export function tupleLength({ rules }: ArrayForm): number {
+  return Math.max(0, ...rules.map(({ first }) => first.length));
+}
