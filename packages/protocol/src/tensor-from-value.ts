@@ -66,13 +66,13 @@ interface NumericTarget extends ValueTarget {
  */
 export function tensorFromValue(value: unknown, target: ValueTarget): Tensor {
   if (value instanceof Tensor) return checkedTensor(value, target);
-  if (!Array.isArray(value) && isNdArray(value)) {
-    const elements = checkedElements(contiguousElements(value), target);
-    return Tensor.fromElements(target.datatype, [...value.shape], elements);
-  }
   if (isTypedArray(value) && !(target.datatype === "BYTES" && value instanceof Uint8Array)) {
     const elements = checkedElements(value, target);
     return Tensor.fromElements(target.datatype, deduceShape(target, elements.length), elements);
+  }
+  if (!Array.isArray(value) && isNdArray(value)) {
+    const elements = checkedElements(contiguousElements(value), target);
+    return Tensor.fromElements(target.datatype, [...value.shape], elements);
   }
   if (target.datatype !== "BYTES" && Array.isArray(value) && isTypedArray(value[0])) {
     return tensorOfRows(value, { ...target, datatype: target.datatype });
