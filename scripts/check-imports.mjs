@@ -142,7 +142,7 @@ const ONLY_IN = {
     media: ["sharp"],
     onnxruntime: ["onnxruntime-node"],
     remote: ["@tritonjs/client"],
-    tensorflow: ["@tensorflow/tfjs"],
+    tensorflow: ["@tensorflow/tfjs", "protobufjs"],
   },
   llm: {
     openai: ["@tritonjs/http"],

@@ -116,10 +116,9 @@ const tensorflow: LoadDifference = {
   applies: (recorded) =>
     /unable to find backend library for backend 'tensorflow'/.test(reasonOf(recorded) ?? ""),
   amend(draft) {
-    const isFrozen = configOf(draft)?.platform === "tensorflow_graphdef" || "1/model.graphdef" in draft.files;
-    const frozen = `Unsupported: model '${draft.model}' is a frozen graph (tensorflow_graphdef), which TensorFlow.js cannot read: convert it with tensorflowjs_converter --input_format=tf_frozen_model to model.json, or with tf2onnx to model.onnx`;
     const missing = `Unavailable: unable to find '<REPO>/${draft.model}/1/model.savedmodel' for model instance '${draft.model}'`;
-    refuse(draft, isFrozen ? frozen : missing);
+    const empty = `Invalid argument: the frozen graph '<REPO>/${draft.model}/1/model.graphdef': expected nodes, got none`;
+    refuse(draft, "1/model.graphdef" in draft.files ? empty : missing);
   },
 };
 
