@@ -226,6 +226,16 @@ describe.each(["attention_rescoring", "transcribe"])("bad input of %s", (model) 
     expect((await good).length).toBeGreaterThan(5);
   }, 60_000);
 
+  it.runIf(model === "transcribe")("of ten hours is refused before anything is allocated", async () => {
+    const long = new Float32Array(16_000 * 36_000);
+    const { arrayBuffers } = process.memoryUsage();
+    const call = ask(long);
+    expect(process.memoryUsage().arrayBuffers - arrayBuffers).toBeLessThan(2 ** 20);
+    expect(await call).toBe(
+      `INVALID_ARG in ensemble '${model}', input 'wav': expected at most 120 seconds of audio, got 36000.0`,
+    );
+  });
+
   it("is refused if it has two channels", async () => {
     const stereo = [[[...signal.subarray(0, 500)], [...signal.subarray(0, 500)]]];
     expect(await outcomeOf(triton.infer(model, { WAV: stereo, WAV_LENS: [[500]] }))).toMatch(
