@@ -245,6 +245,16 @@ describe.each(["attention_rescoring", "transcribe"])("bad input of %s", (model) 
 });
 
 describe("streams", () => {
+  it("of sentences and voices that the network never heard have at most 5% wrong words", async () => {
+    const pairs = await Promise.all(
+      recordings.map(async ({ text, samples, name }) => {
+        const texts = await live(samples, `errors in ${name}`);
+        return [text, texts.at(-1)!] as const;
+      }),
+    );
+    expect(errorRate(pairs), JSON.stringify(pairs)).toBeLessThanOrEqual(0.05);
+  }, 60_000);
+
   it("have partial texts, and at the end the text of the whole signal", async () => {
     for (const { samples, name } of recordings.slice(0, 4)) {
       const texts = await live(samples, name);
