@@ -17,6 +17,7 @@ export type {
   ExecutionWatcher,
   Executor,
   ExecutorContext,
+  InputCheck,
   ModelDescription,
   ModelSource,
   TypedBackend,

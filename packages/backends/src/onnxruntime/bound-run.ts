@@ -4,11 +4,17 @@ import { DeviceValue, DeviceValues } from "./device-values.js";
 import { callAsync, type NativeSession, type NativeTensor, typeAndShape } from "./native-session.js";
 import { copyOutput, outputDataType, ShapePrediction, tensorValue, valueOver } from "./native-values.js";
 import type { SessionData } from "./onnx-options.js";
-import { outputNamesOf } from "./ort-session.js";
 import { scalarInputs } from "./ort-tensors.js";
 
 /** Inputs below this size are bound on the event loop, because a thread of the pool costs more than their copy. */
 const SMALL_BYTES = 64 * 1024;
+
+/** Stands for an output that the file does not have. */
+const UNKNOWN: Pick<NativeTensor, "elementType" | "dims" | "dimNames"> = {
+  elementType: 0,
+  dims: [],
+  dimNames: [],
+};
 
 /**
  * Runs batches of one instance on a device, one at a time, with `OrtIoBinding`: inputs that are on the device already
@@ -25,7 +31,7 @@ export class BoundRun {
   copiesIn = 0;
   copiesOut = 0;
   readonly #scalars: ReadonlySet<string>;
-  readonly #outputs: readonly NativeTensor[];
+  readonly #outputs: ReadonlyMap<string, NativeTensor>;
   readonly #shapes: ShapePrediction;
   readonly #binding: number;
   readonly #options: number;
@@ -39,10 +45,7 @@ export class BoundRun {
   ) {
     const { api, inputs, outputs, address } = session;
     this.#scalars = scalarInputs(data, config);
-    const named = new Map(outputs.map((output) => [output.name, output]));
-    this.#outputs = outputNamesOf(config).map(
-      (name) => named.get(name) ?? { name, elementType: 0, dims: [], dimNames: [] },
-    );
+    this.#outputs = new Map(outputs.map((output) => [output.name, output]));
     this.#shapes = new ShapePrediction(inputs);
     this.#options = api.read((to) => api.createRunOptions(to));
     for (const [key, value] of Object.entries(data.native.runConfig ?? {})) {
@@ -75,19 +78,24 @@ export class BoundRun {
   /**
    * Runs a batch on a thread of libuv's pool.
    *
+   * @param outputs names of the outputs to compute
    * @param kept names of outputs that may stay on the device
    * @throws TritonError INTERNAL with ONNX Runtime's words, also for a batch that was ended
    */
-  async run(inputs: Tensors, kept: ReadonlySet<string> | undefined): Promise<Map<string, Tensor>> {
+  async run(
+    inputs: Tensors,
+    outputs: readonly string[],
+    kept: ReadonlySet<string> | undefined,
+  ): Promise<Map<string, Tensor>> {
     const { api, address } = this.session;
     const values: number[] = [];
     try {
       const held: unknown[] = [inputs];
       for (const { name } of this.session.inputs) await this.#bindInput(name, inputs, values, held);
-      const prepared = this.#outputs.map((output) => this.#bindOutput(output, inputs, kept, values));
+      const prepared = outputs.map((name) => this.#bindOutput(name, inputs, kept, values));
       held.push(prepared);
       api.check(await callAsync(held, api.runWithBinding, address, this.#options, this.#binding));
-      return this.#takeOutputs(prepared);
+      return this.#takeOutputs(outputs, prepared);
     } finally {
       api.clearBoundInputs(this.#binding);
       api.clearBoundOutputs(this.#binding);
@@ -122,12 +130,13 @@ export class BoundRun {
 
   /** Binds an output to the device, to memory of JavaScript if its shape is known, or to memory of ONNX Runtime. */
   #bindOutput(
-    { name, elementType, dims, dimNames }: NativeTensor,
+    name: string,
     inputs: Tensors,
     kept: ReadonlySet<string> | undefined,
     values: number[],
   ): Tensor | "kept" | undefined {
     const { api, deviceMemory } = this.session;
+    const { elementType, dims, dimNames } = this.#outputs.get(name) ?? UNKNOWN;
     const datatype = outputDataType(name, elementType);
     if (kept?.has(name) && datatype !== "BYTES" && this.#values.hasRoom()) {
       api.check(api.bindOutputToDevice(this.#binding, name, deviceMemory!.info));
@@ -147,7 +156,10 @@ export class BoundRun {
     return Tensor.fromElements(datatype, shape, elements);
   }
 
-  #takeOutputs(prepared: readonly (Tensor | "kept" | undefined)[]): Map<string, Tensor> {
+  #takeOutputs(
+    outputs: readonly string[],
+    prepared: readonly (Tensor | "kept" | undefined)[],
+  ): Map<string, Tensor> {
     const { api } = this.session;
     const out = new BigUint64Array(2);
     const at = Number(api.koffi.address(out));
@@ -157,7 +169,7 @@ export class BoundRun {
     api.check(api.allocatorFree(api.allocator, Number(out[0])));
     return new Map(
       prepared.map((ready, i) => {
-        const { name } = this.#outputs[i]!;
+        const name = outputs[i]!;
         const value = values[i]!;
         if (ready !== "kept") {
           const tensor = ready ?? copyOutput(api, name, value);
