@@ -73,6 +73,7 @@ const ORDER = {
     "text-generator.ts",
     "text-embedder.ts",
     "decoder",
+    "llamacpp",
     "openai",
   ],
   cli: [
