@@ -8,7 +8,6 @@ import {
   decodeGraphMessage,
   type GraphMessage,
   type MetaGraphMessage,
-  type NodeMessage,
   type SignatureMessage,
   type TensorMessage,
 } from "./graph-messages.js";

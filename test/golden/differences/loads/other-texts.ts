@@ -2,14 +2,7 @@ import { configText, type LoadCase } from "../../support/loads/load-case.js";
 import type { Draft } from "../difference.js";
 import { unknownWarmupInput } from "../scheduler/refusals.js";
 import { maxInflightRequests } from "./accepted-models.js";
-import {
-  configOf,
-  type LoadDifference,
-  reasonOf,
-  refuse,
-  refuseWhenPolled,
-  takenReason,
-} from "./load-draft.js";
+import { type LoadDifference, reasonOf, refuse, refuseWhenPolled, takenReason } from "./load-draft.js";
 
 /** Lines of the recorded server's log about a model that was rejected while the repository was read. */
 function told({ log = [], load }: Pick<LoadCase | Draft<LoadCase>, "log" | "load">): string[] {
