@@ -75,6 +75,9 @@ const ORDER = {
     "decoder",
     "llamacpp",
     "openai",
+    "ai-sdk",
+    "langchain",
+    "mcp",
   ],
   cli: [
     "descriptor-fault.ts",
@@ -147,6 +150,9 @@ const ONLY_IN = {
   },
   llm: {
     openai: ["@tritonjs/http"],
+    "ai-sdk": ["@ai-sdk/openai-compatible", "@ai-sdk/provider"],
+    langchain: ["@langchain/core"],
+    mcp: ["@modelcontextprotocol/sdk"],
     decoder: ["@tritonjs/backends/onnxruntime", "onnxruntime-node"],
     chat: ["@huggingface/jinja"],
   },
