@@ -1,6 +1,7 @@
 import type { Payload } from "../batch/payload.js";
 import type { LateCause } from "../observe/statistics.js";
 import type { InferenceRequest } from "../request/inference-request.js";
+import { callerOf } from "./fair-shares.js";
 import type { InstanceTimes, LearnedTimes } from "./learned-times.js";
 import type { UrgencyQueue } from "./urgency-queue.js";
 
@@ -159,6 +160,6 @@ function excessOf({ expectedMs, startedAt, endedAt, times }: RunBatch, until: nu
 }
 
 /** Requests of one caller and priority are a class. */
-function classOf({ priority, share, caller }: InferenceRequest): string {
-  return `${priority} ${share?.account.name ?? caller}`;
+function classOf(request: InferenceRequest): string {
+  return `${request.priority} ${request.share?.account.name ?? callerOf(request, "caller")}`;
 }
