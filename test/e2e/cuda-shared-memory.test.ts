@@ -1,11 +1,9 @@
-import { execFileSync } from "node:child_process";
-import { symlink } from "node:fs/promises";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import koffi from "koffi";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { cCompiler, compileCudart, withoutCompiler } from "../support/cudart-stand-in.js";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 import { RepositoryOnDisk } from "../support/repository-on-disk.js";
@@ -15,22 +13,6 @@ import { RepositoryOnDisk } from "../support/repository-on-disk.js";
  * memory. The client is this process, and the server another one: handles of CUDA are for other processes.
  */
 
-const source = fileURLToPath(new URL("../support/cudart-stand-in.c", import.meta.url));
-
-function compiler(): string | undefined {
-  return ["cc", "gcc", "clang"].find((name) => {
-    try {
-      execFileSync(name, ["--version"], { stdio: "ignore" });
-      return true;
-    } catch {
-      return false;
-    }
-  });
-}
-
-const cc = process.platform === "linux" ? compiler() : undefined;
-const why = cc === undefined ? " (skipped: there is no C compiler on Linux)" : "";
-
 /** Memory of the stand-in for a GPU, of this process. */
 interface GpuMemory {
   readonly handle: Uint8Array;
@@ -38,16 +20,12 @@ interface GpuMemory {
   write(values: readonly number[]): void;
 }
 
-describe.skipIf(cc === undefined)(`CUDA shared memory${why}`, () => {
+describe.skipIf(cCompiler === undefined)(`CUDA shared memory${withoutCompiler}`, () => {
   let folder: RepositoryOnDisk;
   let cuda: { allocate(byteSize: number): GpuMemory };
   beforeAll(async () => {
     folder = await RepositoryOnDisk.create({});
-    const file = join(folder.path, "libcudart.so.12");
-    execFileSync(cc!, ["-shared", "-fPIC", "-o", file, source]);
-    // The driver's function is in the same file.
-    await symlink(file, join(folder.path, "libcuda.so.1"));
-    cuda = client(file);
+    cuda = client(compileCudart(folder.path));
   });
   afterAll(() => folder[Symbol.asyncDispose]());
 

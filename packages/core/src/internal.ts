@@ -90,6 +90,8 @@ export type {
   ObservedModel,
   ServerInspector,
 } from "./service/server-inspector.js";
+export type { CudaPools, PinnedMemory, PoolMemory } from "./shared-memory/cuda-pools.js";
+export type { CudaStream } from "./shared-memory/cuda-runtime.js";
 export {
   type RegionRange,
   type RequestedRange,

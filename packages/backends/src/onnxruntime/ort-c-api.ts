@@ -18,6 +18,8 @@ export interface OrtApi extends CFunctions, Partial<NewerFunctions> {
   /** Path of the library. */
   readonly file: string;
   readonly version: string;
+  /** Version of the C interface: 23 for ONNX Runtime 1.23. */
+  readonly apiVersion: number;
   /** How the library was built, in its own words. */
   readonly build: string;
   /** Execution providers that the library knows: `CUDAExecutionProvider`. The file of one may be missing. */
@@ -132,6 +134,7 @@ export function bindOrtApi(koffi: Koffi, file: string): OrtApi {
     library,
     file,
     version,
+    apiVersion,
     build: functions.getBuildInfoString().replace(/^ORT Build Info: /, ""),
     providers: availableProviders(koffi, functions, check),
     environment(threads) {

@@ -189,7 +189,7 @@ export class LiveInstances implements InstanceModel {
 
   /** Makes an instance of a model of this configuration: one of `instanceCount`. */
   #make(placement: PlannedInstance, modelConfig: ModelConfig, instanceCount: number): ModelInstance {
-    const { clock, metrics, control, hostPolicies } = this.server;
+    const { clock, metrics, control, cuda, hostPolicies } = this.server;
     const executor = this.plan.createExecutor({
       placement,
       info: {
@@ -206,7 +206,7 @@ export class LiveInstances implements InstanceModel {
       hosting: placement.group.hosting ?? {},
       hostPolicy: hostPolicyOf(placement, hostPolicies),
       queuedRequests: () => this.statistics.pendingCount,
-      ...{ log: this.#log, metrics, control },
+      ...{ log: this.#log, metrics, control, cuda },
     });
     return new ModelInstance(placement, executor, this);
   }

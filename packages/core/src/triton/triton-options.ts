@@ -102,6 +102,16 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    */
   readonly gpus?: readonly number[];
   /**
+   * Largest amount of pinned memory in bytes, in which batches for GPUs are gathered and their outputs arrive. Memory is
+   * pinned when a model needs it. Beyond the limit, and with 0, tensors use memory that is not pinned. @default 256 MiB
+   */
+  readonly pinnedMemoryPoolByteSize?: number;
+  /**
+   * Largest amount of memory in bytes for inputs and outputs on a GPU, by the number of the GPU. Beyond the limit, and
+   * with 0, ONNX Runtime allocates it for each batch. @default 64 MiB on each GPU
+   */
+  readonly cudaMemoryPoolByteSize?: Readonly<Record<number, number>>;
+  /**
    * `cpu` runs instances of `KIND_GPU` on the CPU where there is no GPU, as many as on one GPU. The log says so once for
    * each model, and its configuration as served has `KIND_CPU`.
    * @default such a model is refused
@@ -186,6 +196,8 @@ export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
   hostPolicies: "object",
   gpus: "array",
   gpuFallback: "string",
+  pinnedMemoryPoolByteSize: "number",
+  cudaMemoryPoolByteSize: "object",
   clock: "object",
   rolloutDirectory: "string",
   delayScheduler: "number",
