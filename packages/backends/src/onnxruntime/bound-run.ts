@@ -13,6 +13,7 @@ import {
 import { type GraphSpec, graphFor, graphSpecs } from "./cuda-graphs.js";
 import { type BoundTensor, type Bucket, DeviceBuffers, placeOf } from "./device-buffers.js";
 import { DeviceValue, DeviceValues } from "./device-values.js";
+import { OTHER_SHAPE } from "./native-run.js";
 import { callAsync, type NativeSession, type NativeTensor, typeAndShape } from "./native-session.js";
 import { copyOutput, outputDataType, ShapePrediction, tensorValue, valueOver } from "./native-values.js";
 import type { SessionData } from "./onnx-options.js";
@@ -68,6 +69,8 @@ export class BoundRun {
   readonly #scalars: ReadonlySet<string>;
   readonly #outputs: readonly NativeTensor[];
   readonly #shapes: ShapePrediction;
+  /** False once an output had another shape than predicted: the file then declares a wrong one. */
+  #predicts = true;
   readonly #binding: number;
   /** Options of runs by the number of their CUDA graph. */
   readonly #options = new Map<number, number>();
@@ -171,6 +174,9 @@ export class BoundRun {
       if (bucket?.graph !== undefined) this.graphRuns++;
       await this.#copyOutputs(prepared);
       return this.#takeOutputs(binding, prepared);
+    } catch (error) {
+      if (!this.#predicts || !OTHER_SHAPE.test(String(error))) throw error;
+      this.#predicts = false;
     } finally {
       this.#running = undefined;
       if (bucket === undefined) {
@@ -181,6 +187,14 @@ export class BoundRun {
       if (this.#ended) api.check(api.runOptionsUnsetTerminate(options));
       this.#ended = false;
     }
+    return this.run(inputs, kept);
+  }
+
+  #predict(
+    output: Pick<NativeTensor, "dims" | "dimNames">,
+    shapeOf: (input: string) => Shape | undefined,
+  ): Shape | undefined {
+    return this.#predicts ? this.#shapes.predict(output, shapeOf) : undefined;
   }
 
   /** Finds the bucket of a batch: that of the graph which it may be padded to, or else that of its own shapes. */
@@ -196,13 +210,13 @@ export class BoundRun {
         if (shape === undefined || shape.length === 0 || spec.batchSize === 0) return shape;
         return [spec.batchSize, ...shape.slice(1)];
       };
-      const tensors = this.#boundTensors(inputs, padded, kept);
+      const tensors = this.#boundTensors(inputs, padded, kept, true);
       // Addresses that change between runs cannot be part of a graph.
       if (tensors.length === this.session.inputs.length + this.#outputs.length) {
         return { shapeOf, bucket: buffers.bucket(tensors, true) };
       }
     }
-    const tensors = this.#boundTensors(inputs, shapeOf, kept);
+    const tensors = this.#boundTensors(inputs, shapeOf, kept, false);
     return { shapeOf, bucket: tensors.length === 0 ? undefined : buffers.bucket(tensors, false) };
   }
 
@@ -219,12 +233,16 @@ export class BoundRun {
     inputs: Tensors,
     shapeOf: (input: string) => Shape | undefined,
     kept: ReadonlySet<string> | undefined,
+    isGraph: boolean,
   ): BoundTensor[] {
     const tensors: BoundTensor[] = [];
     for (const { name } of this.session.inputs) {
-      const datatype = inputs.get(name)?.datatype;
+      const tensor = inputs.get(name);
       const shape = shapeOf(name);
-      if (datatype === undefined || datatype === "BYTES" || shape === undefined) continue;
+      if (tensor === undefined || tensor.datatype === "BYTES" || shape === undefined) continue;
+      // A graph reads its inputs at fixed places, so those on the GPU are copied there.
+      if (!isGraph && this.takes(name, tensor)) continue;
+      const { datatype } = tensor;
       const byteSize = elementCount(shape) * elementByteSize(datatype);
       const elementType = toOnnxType(datatype);
       if (byteSize > 0) tensors.push({ name, side: "input", elementType, shape, byteSize });
@@ -232,7 +250,7 @@ export class BoundRun {
     for (const { name, elementType, dims, dimNames } of this.#outputs) {
       if (kept?.has(name)) continue;
       const datatype = outputDataType(name, elementType);
-      const shape = this.#shapes.predict({ dims, dimNames }, shapeOf);
+      const shape = this.#predict({ dims, dimNames }, shapeOf);
       if (datatype === "BYTES" || shape === undefined) continue;
       const byteSize = elementCount(shape) * elementByteSize(datatype);
       if (byteSize > 0) tensors.push({ name, side: "output", elementType, shape, byteSize });
@@ -273,7 +291,6 @@ export class BoundRun {
       tensor.source instanceof DeviceValue ? tensor.source.valueFor(this.session, shape) : undefined;
     const place = bucket?.places.get(placeOf("input", name));
     if (there !== undefined && bucket?.graph === undefined) {
-      bucket?.foreign.add(name);
       api.check(api.bindInput(binding, name, there));
       return 0;
     }
@@ -284,9 +301,6 @@ export class BoundRun {
     }
     this.copiesIn++;
     if (place !== undefined) {
-      if (bucket!.foreign.delete(name)) {
-        api.check(api.bindInput(binding, name, bucket!.values.get(placeOf("input", name))!));
-      }
       const elements = tensor.elements as TypedArray;
       held.push(elements);
       const isQuick = elements.byteLength < SMALL_BYTES || this.memory.isPinned(elements);
@@ -345,7 +359,7 @@ export class BoundRun {
       return { isKept: true };
     }
     this.copiesOut++;
-    const shape = this.#shapes.predict({ dims, dimNames }, shapeOf);
+    const shape = this.#predict({ dims, dimNames }, shapeOf);
     const count = shape === undefined ? 0 : elementCount(shape);
     if (shape === undefined || count === 0 || datatype === "BYTES") {
       api.check(api.bindOutputToDevice(binding, name, api.cpuMemory));

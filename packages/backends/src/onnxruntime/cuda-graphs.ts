@@ -10,12 +10,12 @@ export interface GraphSpec {
   readonly inputs: ReadonlyMap<string, readonly number[]>;
 }
 
-/** Batch sizes of a model that names neither graphs nor preferred batch sizes. */
+/** Batch sizes of a model that names no graphs and has no batcher. */
 const DEFAULT_BATCH_SIZES = [1, 2, 3, 4, 6, 8, 12, 16];
 
 /**
  * Reads the graphs of a model from `optimization.cuda.graph_spec`. A model without any gets those that Triton captures:
- * for the preferred batch sizes, or else for small ones, and for the largest batch.
+ * for one row, the preferred batch sizes and the largest batch, or for small batches if it has no batcher.
  *
  * @throws TritonError INVALID_ARG for a graph that cannot be, with Triton's text
  */
@@ -53,7 +53,7 @@ export function unpaddedInputs({ optimization }: ModelConfig): readonly string[]
 function defaultBatchSizes({ maxBatchSize, dynamicBatching, sequenceBatching }: ModelConfig): number[] {
   if (maxBatchSize === 0) return [0];
   const preferred = dynamicBatching?.preferredBatchSize ?? sequenceBatching?.oldest?.preferredBatchSize;
-  const sizes = preferred === undefined || preferred.length === 0 ? DEFAULT_BATCH_SIZES : [1, ...preferred];
+  const sizes = preferred === undefined ? DEFAULT_BATCH_SIZES : [1, ...preferred];
   return [...new Set([...sizes, maxBatchSize])].filter((size) => size <= maxBatchSize).sort((a, b) => a - b);
 }
 

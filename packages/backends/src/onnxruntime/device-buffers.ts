@@ -19,9 +19,7 @@ export interface Bucket {
   /** Addresses on the GPU by the names of tensors. */
   readonly places: ReadonlyMap<string, bigint>;
   /** Values over them. */
-  readonly values: ReadonlyMap<string, number>;
-  /** Inputs that the last run bound to values of its own. */
-  readonly foreign: Set<string>;
+  readonly values: readonly number[];
   /** Number of the CUDA graph of this bucket; undefined if it is not captured. */
   readonly graph: number | undefined;
 }
@@ -140,15 +138,15 @@ export class DeviceBuffers {
     const { api, address, deviceMemory } = this.session;
     const binding = api.read((to) => api.createIoBinding(address, to));
     const places = new Map<string, bigint>();
-    const values = new Map<string, number>();
+    const values: number[] = [];
     for (const { side, name, elementType, shape, byteSize } of tensors) {
       const place = this.#memory.get(placeOf(side, name))!.address;
       const value = valueAt(api, deviceMemory!.info, Number(place), byteSize, elementType, shape);
       places.set(placeOf(side, name), place);
-      values.set(placeOf(side, name), value);
+      values.push(value);
       api.check((side === "input" ? api.bindInput : api.bindOutput)(binding, name, value));
     }
-    return { binding, places, values, foreign: new Set(), graph: isGraph ? ++graphCount : undefined };
+    return { binding, places, values, graph: isGraph ? ++graphCount : undefined };
   }
 
   #dropOldest(): void {
@@ -168,7 +166,7 @@ export class DeviceBuffers {
   #release({ binding, values }: Bucket): void {
     const { api } = this.session;
     api.releaseIoBinding(binding);
-    for (const value of values.values()) api.releaseValue(value);
+    for (const value of values) api.releaseValue(value);
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Tensor, Triton } from "@tritonjs/core";
+import { Triton, type TritonOptions } from "@tritonjs/core";
 import { requireKoffi } from "@tritonjs/core/internal";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
@@ -11,7 +11,7 @@ import {
 import { identityOnnx, matrixOnnx } from "../../../../../test/support/onnx-models.js";
 import { outcomeOf, outcomesOf } from "../../../../../test/support/outcome.js";
 import { RepositoryOnDisk } from "../../../../../test/support/repository-on-disk.js";
-import { onnxruntime } from "../../../src/onnxruntime/index.js";
+import { onnxruntime, repositoryBackends } from "../../../src/onnxruntime/index.js";
 import { type RecordingLibrary, recordingLibrary } from "./recording-library.js";
 
 /*
@@ -148,7 +148,9 @@ describe.skipIf(cCompiler === undefined)(`memory for tensors on a GPU${withoutCo
     expect(await pools()).toMatchObject({ "nv_pinned used": 0, "tritonjs_cuda used": 0 });
   });
 
-  it.each([
+  type Limits = Pick<TritonOptions, "pinnedMemoryPoolByteSize" | "cudaMemoryPoolByteSize">;
+
+  it.each<readonly [Limits, RegExp]>([
     [
       { pinnedMemoryPoolByteSize: 5000 },
       /pool of pinned memory has no room .*--pinned-memory-pool-byte-size/,
@@ -261,7 +263,7 @@ describe.skipIf(cCompiler === undefined)(`memory for tensors on a GPU${withoutCo
       const { y } = await ensemble.infer({ x: [[i, 1, 2, 3]] });
       expect(numbers(y)).toEqual([4 * i, 4, 8, 12]);
       const alone = await triton.infer("b", { x: [[i, 1, 2, 3]] });
-      expect(numbers(alone.twice as Tensor & { data: ArrayLike<number> })).toEqual([2 * i, 2, 4, 6]);
+      expect(numbers(alone.twice as never)).toEqual([2 * i, 2, 4, 6]);
     }
     expect(handles.map((handle) => handle.instances()[0]!.details.copiesToDevice)).toEqual(["5", "5"]);
   });
@@ -286,7 +288,9 @@ describe.skipIf(cCompiler === undefined)(`pinned memory of a configuration${with
         parameters { key: "library" value { string_value: "${library.library}" } }`,
     });
     lines = [];
-    triton = new Triton({ logger, gpus: [0], modelRepository: models.path });
+    const { onnxruntime: backend } = repositoryBackends;
+    const backends = { onnxruntime: backend! };
+    triton = new Triton({ logger, gpus: [0], modelRepository: models.path, backends });
     try {
       await triton.ready();
       const answers = await Promise.all(rows(8).map((row) => triton.infer("matrix", { x: [row] })));

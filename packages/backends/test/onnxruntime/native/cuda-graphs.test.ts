@@ -6,8 +6,8 @@ import { cCompiler, compileCudart, withoutCompiler } from "../../../../../test/s
 import { matrixOnnx } from "../../../../../test/support/onnx-models.js";
 import { outcomeOf } from "../../../../../test/support/outcome.js";
 import { RepositoryOnDisk } from "../../../../../test/support/repository-on-disk.js";
-import { graphFor, graphSpecs } from "../../../src/onnxruntime/cuda-graphs.js";
-import { onnxruntime } from "../../../src/onnxruntime/index.js";
+import { type GraphSpec, graphFor, graphSpecs } from "../../../src/onnxruntime/cuda-graphs.js";
+import { onnxruntime, repositoryBackends } from "../../../src/onnxruntime/index.js";
 import { type RecordingLibrary, recordingLibrary } from "./recording-library.js";
 
 /*
@@ -24,6 +24,10 @@ let lines: string[];
 const line = (message: string) => void lines.push(message);
 const logger = { error: line, warn: line, info() {}, debug() {} };
 
+/** The backends of these sources, which know the stand-in. */
+const { onnxruntime: backend } = repositoryBackends;
+const backends = { onnxruntime: backend! };
+
 const rows = (count: number) => Array.from({ length: count }, (_, i) => [i, 1, 2, 3]);
 
 /** Serves a model from a repository with a configuration, on the GPU of the stand-ins. */
@@ -33,7 +37,14 @@ async function serve(config: string, options: object = {}): Promise<string> {
     "m/config.pbtxt": `backend: "onnxruntime" instance_group [ { kind: KIND_GPU } ]
       parameters { key: "library" value { string_value: "${recording.library}" } } ${config}`,
   });
-  triton = new Triton({ logger, gpus: [0], modelRepository: models.path, exitOnError: false, ...options });
+  triton = new Triton({
+    logger,
+    gpus: [0],
+    modelRepository: models.path,
+    backends,
+    exitOnError: false,
+    ...options,
+  });
   await triton.ready();
   return (await triton.service.repositoryIndex(false))[0]!.reason ?? "";
 }
@@ -78,12 +89,11 @@ describe.skipIf(cCompiler === undefined)(`CUDA graphs of ONNX Runtime${withoutCo
     recording[Symbol.dispose]();
   });
 
-  it("are captured for Triton's batch sizes if the configuration names none, and one serves each size", async () => {
-    await serve(`max_batch_size: 32 ${GRAPHS}`);
+  it("are captured for one row, the preferred batch sizes and the largest, and one serves each size", async () => {
+    await serve(`max_batch_size: 32 ${GRAPHS} dynamic_batching { preferred_batch_size: [ 8 ] }`);
     expect(recording.calls).toContainEqual(["updateCudaOptions", { device_id: "0", enable_cuda_graph: "1" }]);
     for (const count of [1, 5, 8, 1, 32, 8, 17]) await infer(count);
     expect(graphs()).toEqual([0, -1, 1, 0, 2, 1, -1]);
-    expect((await triton.service.modelInstances?.("m"))?.[0]?.details?.graphRuns ?? "5").toBe("5");
   });
 
   it("follow graph_spec: batches between the bound and the graph are padded by rows and cut again", async () => {
@@ -129,7 +139,7 @@ describe.skipIf(cCompiler === undefined)(`CUDA graphs of ONNX Runtime${withoutCo
     ]);
   });
 
-  it("are not used without room on the GPU, where addresses change, nor for outputs that stay there", async () => {
+  it("are not used without room on the GPU, because addresses then change", async () => {
     await serve(`max_batch_size: 4 ${GRAPHS}`, { cudaMemoryPoolByteSize: { 0: 0 } });
     await infer(4);
     expect(graphs()).toEqual([-1]);
@@ -166,21 +176,31 @@ describe.skipIf(cCompiler === undefined)(`CUDA graphs of ONNX Runtime${withoutCo
   });
 
   it("that ONNX Runtime refuses for the model are left out with its text, and CUDA stays", async () => {
-    // The stand-in refuses to append the provider once.
-    failing.appendCuda = "invalid: graph capture cannot be enabled";
+    const bind = (modelName: string) =>
+      triton.bind({
+        modelName,
+        inferFunc: onnxruntime({
+          model: matrixOnnx(),
+          library: recording.library,
+          executionProviders: [{ name: "cuda", enable_cuda_graph: true }],
+          onWarning: line,
+        }),
+        config: { maxBatchSize: 4 },
+      });
     triton = new Triton({ logger });
-    const model = triton.bind({
-      modelName: "m",
-      inferFunc: onnxruntime({
-        model: matrixOnnx(),
-        library: recording.library,
-        executionProviders: [{ name: "cuda", enable_cuda_graph: true }],
-        onWarning: line,
-      }),
-      config: { maxBatchSize: 4 },
-    });
-    expect(await outcomeOf(model.infer({ x: rows(2) }))).toBe("done");
-    expect(lines.join("\n")).toContain("graph capture cannot be enabled");
+    const good = bind("good");
+    await good.infer({ x: rows(4) });
+    expect(good.instances()[0]!.details).toMatchObject({ graphRuns: "1", executionProvider: "cuda" });
+    failing.createSession = "This session cannot use the graph capture feature as requested by the user";
+    const refused = bind("refused");
+    expect(await outcomeOf(refused.infer({ x: rows(4) }))).toBe("done");
+    expect(refused.instances()[0]!.details).toMatchObject({ executionProvider: "cuda" });
+    expect(refused.instances()[0]!.details).not.toHaveProperty("graphRuns");
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /^model 'refused': CUDA graphs cannot be used: This session .*; trying without them$/,
+      ),
+    ]);
   });
 
   it("need a version of ONNX Runtime that tells them apart", async () => {
@@ -214,6 +234,7 @@ describe("the graphs of a model", () => {
     expect(sizes({ maxBatchSize: 0 })).toEqual([0]);
     const dynamicBatching = { preferredBatchSize: [4, 8, 64] };
     expect(sizes({ dynamicBatching })).toEqual([1, 4, 8, 32]);
+    expect(sizes({ dynamicBatching: { preferredBatchSize: [] } })).toEqual([1, 32]);
   });
 
   it("are chosen as the smallest that fits, whatever their order", () => {
@@ -222,7 +243,7 @@ describe("the graphs of a model", () => {
       lowestBatchSize,
       inputs: new Map(dims === undefined ? [] : [["x", dims]]),
     });
-    const specs = [spec(16, 1), spec(8, 5), spec(8, 8, [2]), spec(4, 4)];
+    const specs: GraphSpec[] = [spec(16, 1), spec(8, 5), spec(8, 8, [2]), spec(4, 4)];
     const chosen = (rows: number, dims = [3]) => {
       const found = graphFor(specs, rows, () => dims);
       return found === undefined ? -1 : specs.indexOf(found);
