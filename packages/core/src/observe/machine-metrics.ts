@@ -3,10 +3,10 @@ import { cpus, freemem, totalmem } from "node:os";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { getHeapStatistics } from "node:v8";
 import { chosenGpus } from "../config/gpus.js";
+import { type GpuReading, loadNvml, type Nvml } from "../system/nvml.js";
 import { residentBytes, startProcess } from "../system/start-process.js";
 import type { Log } from "./log.js";
 import { type CollectedFamily, counter, gauge, type Series } from "./metric-families.js";
-import { type GpuReading, loadNvml, type Nvml } from "./nvml.js";
 
 /** Memory for tensors on their way to GPUs and back, as the metrics see it. */
 export interface MeteredPools {

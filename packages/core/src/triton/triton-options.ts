@@ -90,7 +90,7 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
   readonly tracer?: RequestTracer;
   /** Whether metrics show processors and memory of the machine, and this process' event loop. @default true */
   readonly allowCpuMetrics?: boolean;
-  /** Whether the metrics show the GPUs, as `nvidia-smi` reports them on a scrape. @default true */
+  /** Whether the metrics show the GPUs, as the driver reports them on a scrape. @default true */
   readonly allowGpuMetrics?: boolean;
   /** Age in milliseconds up to which a measurement of the GPUs is used again. @default 2000 */
   readonly metricsIntervalMs?: number;
@@ -98,7 +98,7 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
   readonly hostPolicies?: HostPolicies;
   /**
    * Numbers of the GPUs that instance groups may name. An empty list makes the server use no GPU.
-   * @default the GPUs of this machine, as `nvidia-smi` reports them when a configuration first needs them
+   * @default the GPUs of this machine, as the driver lists them when a configuration first needs them
    */
   readonly gpus?: readonly number[];
   /**
