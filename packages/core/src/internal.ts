@@ -13,13 +13,13 @@ export {
 } from "./backends/read-model-source.js";
 export { joinInputsIn, type Tensors } from "./batch/batch-tensors.js";
 export {
-  type InstanceDevice,
   type InstanceInfo,
   type ModelCaller,
   RESCHEDULE,
   type TensorAnswer,
   type TensorCaller,
 } from "./callback/infer-func.js";
+export type { InstancePlace } from "./callback/instance-device.js";
 export { completeStep } from "./config/auto-complete-config.js";
 export { planInstances } from "./config/instance-groups.js";
 export { shareWeights } from "./config/model-options.js";

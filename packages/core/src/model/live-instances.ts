@@ -17,6 +17,7 @@ import { BatchLayout } from "../batch/batch-layout.js";
 import { Payload } from "../batch/payload.js";
 import { UserErrors } from "../callback/callback-error.js";
 import type { CallModels } from "../callback/infer-func.js";
+import { instanceDevice } from "../callback/instance-device.js";
 import {
   hostPolicyOf,
   instanceSignature,
@@ -198,7 +199,7 @@ export class LiveInstances implements InstanceModel {
         modelConfig,
         instanceName: placement.name,
         instanceIndex: placement.index,
-        device: { kind: placement.kind, id: placement.deviceId },
+        device: instanceDevice(placement.kind, placement.deviceId),
       },
       checker: this.#checker,
       clock,
