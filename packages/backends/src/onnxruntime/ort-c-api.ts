@@ -7,7 +7,7 @@ import {
 } from "@tritonjs/core/internal";
 import { disableTelemetry } from "@tritonjs/core/internal/worker";
 import { errorFor, TritonError } from "@tritonjs/protocol";
-import { faultOfLibraryFile } from "./library-file.js";
+import { faultOfLibraryFile, foreignLibc } from "./library-file.js";
 import { chooseLibrary } from "./ort-library.js";
 
 /** ONNX Runtime's C interface in this process. Addresses are numbers: those of a process fit into 53 bits. */
@@ -205,7 +205,8 @@ function openLibrary(koffi: Koffi, file: string): OpenLibrary {
   try {
     library = koffi.load(file);
   } catch (cause) {
-    throw unusable(file, `got a library that does not open (${TritonError.from(cause).message})`, cause);
+    const text = foreignLibc(file) ?? `got a library that does not open (${TritonError.from(cause).message})`;
+    throw unusable(file, text, cause);
   }
   try {
     apiBase = library.func("uint64_t OrtGetApiBase()") as () => number;
