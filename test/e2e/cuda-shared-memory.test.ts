@@ -18,6 +18,7 @@ interface GpuMemory {
   readonly handle: Uint8Array;
   read(count: number, offset?: number): number[];
   write(values: readonly number[]): void;
+  free(): void;
 }
 
 describe.skipIf(cCompiler === undefined)(`CUDA shared memory${withoutCompiler}`, () => {
@@ -31,6 +32,7 @@ describe.skipIf(cCompiler === undefined)(`CUDA shared memory${withoutCompiler}`,
 
   function client(file: string) {
     const library = koffi.load(file);
+    const free = library.func("int cudaFree(uint64_t at)");
     const malloc = library.func("int cudaMalloc(uint64_t to, uint64_t size)");
     const getHandle = library.func("int cudaIpcGetMemHandle(uint64_t to, uint64_t at)");
     const memcpy = library.func("int cudaMemcpy(uint64_t to, uint64_t from, uint64_t size, int kind)");
@@ -47,6 +49,7 @@ describe.skipIf(cCompiler === undefined)(`CUDA shared memory${withoutCompiler}`,
             expect(memcpy(koffi.address(values), word[0]! + BigInt(offset), 4 * count, 4)).toBe(0);
             return [...values];
           },
+          free: () => expect(free(word[0])).toBe(0),
           write(values) {
             const floats = Float32Array.from(values);
             expect(memcpy(word[0], koffi.address(floats), floats.byteLength, 4)).toBe(0);
@@ -142,6 +145,25 @@ describe.skipIf(cCompiler === undefined)(`CUDA shared memory${withoutCompiler}`,
     await client.unregisterSystemSharedMemory();
     await client.unregisterSystemSharedMemory("r");
     expect((await client.infer("double", { inputs: x("r", 2) })).elements("y")).toHaveLength(2);
+  });
+
+  it("refuses a handle whose memory the other process has freed, and keeps regions that were registered before", async () => {
+    const client = new HttpClient((await serve()).http);
+    const gone = cuda.allocate(16);
+    const kept = cuda.allocate(16);
+    kept.write([1, 2]);
+    const region = (memory: GpuMemory) => ({ rawHandle: memory.handle, deviceId: 0, byteSize: 16 });
+    await client.registerCudaSharedMemory("kept", region(kept));
+    gone.free();
+    await expect(client.registerCudaSharedMemory("gone", region(gone))).rejects.toMatchObject({
+      message: expect.stringContaining(
+        "failed to open CUDA IPC handle: invalid resource handle (CUDA error 400)",
+      ),
+    });
+    kept.free();
+    expect((await client.infer("double", { inputs: x("kept", 2) })).elements("y")).toEqual(
+      Float32Array.of(2, 4),
+    );
   });
 
   it("takes the bytes that Triton's clients send", async () => {

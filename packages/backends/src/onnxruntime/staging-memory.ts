@@ -16,7 +16,7 @@ export class StagingMemory {
 
   /** Memory of a tensor by its name. Its contents are those of an earlier batch. */
   of(name: string, byteSize: number): Uint8Array<ArrayBuffer> {
-    const pinned = this.#pinnedOf(name, byteSize);
+    const pinned = this.pools && this.#pinnedOf(name, byteSize);
     if (pinned !== undefined) return pinned.bytes.subarray(0, byteSize);
     let buffer = this.#plain.get(name);
     if (buffer === undefined || buffer.byteLength < byteSize) {
