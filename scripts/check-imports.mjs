@@ -43,7 +43,17 @@ const ORDER = {
     "capture",
     "frontend-threads",
   ],
-  backends: ["trees", "media", "speech", "remote", "tensorflow", "python", "onnxruntime", "classes"],
+  backends: [
+    "trees",
+    "media",
+    "speech",
+    "remote",
+    "tensorflow",
+    "python",
+    "webgpu",
+    "onnxruntime",
+    "classes",
+  ],
   http: ["limits.ts", "json", "exchange", "infer", "routes", "server", "cloud", "dashboard"],
   grpc: ["status-from-code.ts", "shutdown.ts", "transport", "infer", "methods"],
   client: [
@@ -147,6 +157,7 @@ const ONLY_IN = {
     onnxruntime: ["onnxruntime-node"],
     remote: ["@tritonjs/client"],
     tensorflow: ["@tensorflow/tfjs", "protobufjs"],
+    webgpu: ["webgpu"],
   },
   llm: {
     openai: ["@tritonjs/http"],

@@ -13,13 +13,13 @@ export {
 } from "./backends/read-model-source.js";
 export { joinInputsIn, type Tensors } from "./batch/batch-tensors.js";
 export {
-  type InstanceDevice,
   type InstanceInfo,
   type ModelCaller,
   RESCHEDULE,
   type TensorAnswer,
   type TensorCaller,
 } from "./callback/infer-func.js";
+export type { InstancePlace } from "./callback/instance-device.js";
 export { completeStep } from "./config/auto-complete-config.js";
 export { defaultDynamicBatching } from "./config/defaults.js";
 export { planInstances } from "./config/instance-groups.js";
@@ -92,6 +92,8 @@ export type {
   ObservedModel,
   ServerInspector,
 } from "./service/server-inspector.js";
+export type { CudaPools, PinnedMemory, PoolMemory } from "./shared-memory/cuda-pools.js";
+export type { CudaStream } from "./shared-memory/cuda-runtime.js";
 export {
   type RegionRange,
   type RequestedRange,

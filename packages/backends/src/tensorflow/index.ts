@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Backend, BackendFactory, ModelDescription, ModelSource } from "@tritonjs/core/backend";
 import { findModelFile, hostingOf, workerExecutor } from "@tritonjs/core/backend";
-import type { InstanceInfo } from "@tritonjs/core/internal";
+import type { InstancePlace } from "@tritonjs/core/internal";
 import {
   type AskedModel,
   askWorker,
@@ -118,7 +118,7 @@ function formatOf(path: string): TensorflowFormat {
  * ```
  */
 export async function openTensorflow(
-  { device }: Pick<InstanceInfo, "device">,
+  { device }: { readonly device: InstancePlace },
   { runtime }: { readonly runtime?: TensorflowRuntime } = {},
 ): Promise<Tf> {
   const onGpu = device.kind === "KIND_GPU";
