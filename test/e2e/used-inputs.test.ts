@@ -1,6 +1,7 @@
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
+import { InferenceServerClient } from "@tritonjs/client/http";
 import { sample } from "@tritonjs/core";
-import type { Tensor } from "@tritonjs/protocol";
+import type { Tensor, TensorSpec } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import type { Client, NamedTensor, Way } from "../conformance/clients/client.js";
 import { keepingBackend } from "../support/answering-backend.js";
@@ -64,6 +65,93 @@ describe("the memory of the inputs of a request", () => {
     const clients = await connectAll(triton);
     for (const client of clients) await client.infer({ model: "last", inputs: [numbers(LARGE)] });
     expect(kept.map(({ length }) => length)).toEqual(clients.map(() => LARGE));
+  });
+
+  it("is freed with the answer of a callback that says it keeps none, unless the answer is a view of it", async () => {
+    const triton = openTriton();
+    const kept: Float32Array[] = [];
+    const bind = (modelName: string, answer: (x: Float32Array) => Readonly<Record<string, Float32Array>>) => {
+      const names = Object.keys(answer(new Float32Array(1)));
+      triton.bind({
+        modelName,
+        inputs: [{ name: "x", dtype: "FP32", shape: [-1] }],
+        outputs: names.map((name): TensorSpec => ({ name, dtype: "FP32", shape: [-1] })),
+        inferFunc: (requests) =>
+          requests.map(({ inputs }) => {
+            const { data } = inputs.x!;
+            kept.push(data as Float32Array);
+            return answer(data as Float32Array);
+          }),
+        config: { batching: false },
+        releasesInputs: true,
+      });
+    };
+    bind("count", (x) => ({ y: Float32Array.of(x.length) }));
+    bind("mirror", (x) => ({ y: x }));
+    bind("halves", (x) => ({ first: x.subarray(0, x.length / 2), second: x.subarray(x.length / 2) }));
+    const clients = await connectAll(triton);
+    const input = numbers(LARGE);
+    for (const client of clients) {
+      const isOwn = OWN_MEMORY.includes(client.way);
+      const ask = async (model: string) => {
+        const { outputs } = await client.infer({ model, inputs: [input] });
+        return outputs.map(({ elements }) => elements);
+      };
+      expect(await ask("count")).toEqual([[LARGE]]);
+      expect(kept.pop()!.length, client.way).toBe(isOwn ? 0 : LARGE);
+      expect(await ask("mirror")).toEqual([input.elements]);
+      expect(await ask("halves")).toEqual([
+        input.elements.slice(0, LARGE / 2),
+        input.elements.slice(LARGE / 2),
+      ]);
+      // The answer is not sent from this memory, or the system may do so after it was written.
+      expect(kept.splice(0).map(({ length }) => length)).toEqual([LARGE, LARGE]);
+    }
+  });
+
+  it("is not freed under strings in an answer that lie in it", async () => {
+    const triton = openTriton();
+    triton.bind({
+      modelName: "cut",
+      inputs: [{ name: "x", dtype: "UINT8", shape: [-1] }],
+      outputs: [{ name: "y", dtype: "BYTES", shape: [1] }],
+      inferFunc: (requests) =>
+        requests.map(({ inputs: { x } }) => ({ y: [(x!.data as Uint8Array).subarray(1, 5)] })),
+      config: { batching: false },
+      releasesInputs: true,
+    });
+    const { addresses } = await triton.serve();
+    const client = new InferenceServerClient(addresses.http!.url);
+    const data = new Uint8Array(4 * LARGE).fill(7);
+    const result = await client.infer("cut", {
+      inputs: { x: { datatype: "UINT8", shape: [4 * LARGE], data } },
+    });
+    expect([...result.elements("y", "BYTES")[0]!]).toEqual([7, 7, 7, 7]);
+    client.close();
+  });
+
+  it("is freed once HTTP has sent it as the answer of such a callback", async () => {
+    const triton = openTriton();
+    let kept: Float32Array = new Float32Array();
+    triton.bind({
+      modelName: "mirror",
+      inputs: [{ name: "x", dtype: "FP32", shape: [-1] }],
+      outputs: [{ name: "y", dtype: "FP32", shape: [-1] }],
+      inferFunc: sample(({ x }) => {
+        kept = x.data;
+        return { y: x };
+      }),
+      releasesInputs: true,
+    });
+    const { addresses } = await triton.serve();
+    const client = new InferenceServerClient(addresses.http!.url);
+    const data = Float32Array.from({ length: LARGE }, (_, i) => i);
+    const result = await client.infer("mirror", {
+      inputs: { x: { datatype: "FP32", shape: [LARGE], data } },
+    });
+    expect(result.elements("y", "FP32")).toEqual(data);
+    await expect.poll(() => kept.length).toBe(0);
+    client.close();
   });
 
   it.each(["native", "worker"] as const)(

@@ -74,6 +74,12 @@ interface ModelBindOptions<I extends TensorSpecs, O extends TensorSpecs> {
    */
   readonly strict?: boolean;
   /**
+   * True for functions that use their inputs no more once they have answered, except in the answer itself. The memory of
+   * requests of 64 KiB and more is then freed with the answer, instead of by a garbage collection.
+   * @default false: the functions may keep their inputs
+   */
+  readonly releasesInputs?: boolean;
+  /**
    * Initial states of sequences, in their wire form. The keys are the values of `initial_state.data_file` in
    * `modelConfig`.
    * @default the files at these paths

@@ -65,6 +65,7 @@ const BIND_TYPES = optionTypes<AnyBindOptions>({
   config: "object",
   modelConfig: "object",
   strict: "boolean",
+  releasesInputs: "boolean",
   onSequenceEvict: "function",
   stateFiles: "object",
 });

@@ -56,11 +56,15 @@ export const JAVASCRIPT = "javascript";
 /** Plans how a module is run, which depends on the host. */
 export type PlanModule = (
   url: URL,
-  options: { readonly strict: boolean; readonly stepwise?: boolean | undefined },
+  options: {
+    readonly strict: boolean;
+    readonly stepwise?: boolean | undefined;
+    readonly releasesInputs?: boolean;
+  },
 ) => ExecutorPlan;
 
 export function planExecutors(
-  { inferFunc, strict = false, config }: AnyBindOptions,
+  { inferFunc, strict = false, releasesInputs = false, config }: AnyBindOptions,
   planModule: PlanModule,
 ): ExecutorPlan {
   if (isBackend(inferFunc)) {
@@ -79,11 +83,14 @@ export function planExecutors(
       create: (context) => inferFunc.createExecutor(context),
     };
   }
-  if (!(inferFunc instanceof URL)) return planFunctions(inferFunc);
-  return planModule(inferFunc, { strict, stepwise: config?.stepwise });
+  if (!(inferFunc instanceof URL)) return planFunctions(inferFunc, releasesInputs);
+  return planModule(inferFunc, { strict, stepwise: config?.stepwise, releasesInputs });
 }
 
-function planFunctions(inferFunc: AnyInferFunc | readonly AnyInferFunc[]): ExecutorPlan {
+function planFunctions(
+  inferFunc: AnyInferFunc | readonly AnyInferFunc[],
+  releasesInputs: boolean,
+): ExecutorPlan {
   const functions = Array.isArray(inferFunc)
     ? (inferFunc as readonly AnyInferFunc[])
     : [inferFunc as AnyInferFunc];
@@ -105,7 +112,11 @@ function planFunctions(inferFunc: AnyInferFunc | readonly AnyInferFunc[]): Execu
     mixesInputs: (config) => functions.every((fn) => takesMixedInputs(fn, config)),
     problemsWith: (config) => [...new Set(functions.flatMap((fn) => callableProblems(fn, config)))],
     create: ({ info, checker, log }) =>
-      new InlineExecutor({ fn: functions[info.instanceIndex % functions.length]!, info, checker }, log),
+      new InlineExecutor(
+        { fn: functions[info.instanceIndex % functions.length]!, info, checker },
+        log,
+        releasesInputs,
+      ),
   };
 }
 

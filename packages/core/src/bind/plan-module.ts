@@ -11,7 +11,8 @@ import { JAVASCRIPT, type PlanModule } from "./plan-executors.js";
 /** Plans how Node runs a module: in a worker thread, a child process, or this thread. */
 export const planModule: PlanModule = (url, options) => {
   const missing = url.protocol === "file:" && !existsSync(fileURLToPath(url));
-  const module: ModuleOptions = { ...options, module: url.href };
+  const { strict, stepwise } = options;
+  const module: ModuleOptions = { strict, stepwise, module: url.href };
   return {
     backend: JAVASCRIPT,
     platform: "",
@@ -35,6 +36,7 @@ export const planModule: PlanModule = (url, options) => {
                 log: (line) => host.log(line, runningFields(running)),
               }),
             context.log,
+            options.releasesInputs,
           )
         : new WorkerExecutor(moduleProgram(module), { ...context, warn, host });
     },

@@ -111,7 +111,10 @@ export class ReceivedRequest extends InferenceRequest {
     if (flags & FLAG.key) this.routingKey = frame.text();
     this.arrival = flags & FLAG.trace ? frame.text() : undefined;
     this.inputs = readTensorMap(frame, model.config.input);
-    if (moved.length > 0) this.onInputsUsed = () => moved.forEach(freeMemory);
+    if (moved.length === 0) return;
+    this.onInputsUsed = (output) => {
+      if (output === undefined) moved.forEach(freeMemory);
+    };
   }
 }
 
@@ -182,7 +185,7 @@ export function readOutcome(
   if (flags & RESPONSE.error) return readFramedError(frame);
   if (!(flags & RESPONSE.outputs)) return undefined;
   // The engine handed over copies, which nothing else sees.
-  frame.moved.forEach(ownedByAnswer);
+  for (const memory of frame.moved) ownedByAnswer(memory);
   const hasModel = (flags & RESPONSE.model) !== 0;
   return {
     id: flags & RESPONSE.id ? frame.text() : request.id,

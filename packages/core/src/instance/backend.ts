@@ -281,8 +281,8 @@ export interface Executor {
   /** True if it runs batches above the maximum batch size, which only a warm-up sample can have. @default false */
   readonly takesAnyBatchSize?: boolean;
   /**
-   * True if neither it nor the model reads the inputs of a batch after `execute` has returned its results, and no
-   * result is a view of them: the memory of large requests is then freed. An executor that wraps this one, and keeps
+   * True if neither it nor the model reads the inputs of a batch after `execute` has returned its results: the memory of
+   * large requests is then freed, unless a result is a view of it. An executor that wraps this one, and keeps
    * the inputs, must say false. @default false
    */
   readonly releasesInputs?: boolean;

@@ -36,10 +36,12 @@ export class InlineExecutor implements Executor {
   /**
    * @param callable the callback, or a function that imports its module, given the batches that run at any time
    * @param log gets a warning about a callback that blocks
+   * @param releasesInputs true for a callback that uses its inputs no more once it has answered
    */
   constructor(
     callable: Callable | ((running: Iterable<Execution>) => Promise<ImportedModel>),
     private readonly log?: Pick<Log, "warning">,
+    readonly releasesInputs = false,
   ) {
     const isModule = typeof callable === "function";
     this.#load = isModule ? callable : async () => ({ callable, finalize: undefined });

@@ -129,7 +129,7 @@ export class ModelInstance {
       if (result === RESCHEDULE) execution.reschedule(i);
       else if (TritonError.is(result)) execution.sendError(i, result, true);
       else {
-        if (this.executor.releasesInputs === true) requests[i]!.inputsUsed();
+        if (this.executor.releasesInputs === true) requests[i]!.inputsUsed(result);
         execution.send(i, result, true);
       }
     }

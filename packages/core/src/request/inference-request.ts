@@ -6,6 +6,7 @@ import {
   type Parameters,
   type Tensor,
   type TritonError,
+  type TypedArray,
 } from "@tritonjs/protocol";
 import { AsyncResource as HostContext, process } from "#host";
 import type { BatchKey } from "../config/model-options.js";
@@ -215,10 +216,11 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
    */
   asyncContext: AsyncResource | undefined = undefined;
   /**
-   * Called at most once, before the response, when nothing reads the inputs any more, so that their memory may be
-   * freed. It is not called where a model or a trace may keep them: callbacks on the main thread, and ensembles.
+   * Called at most once, before the response, when nothing reads the inputs any more, so that their memory may be freed.
+   * If an output lies in it, the function gets that output, and has to keep the memory until it is sent. Not called where
+   * a model or a trace may keep the inputs: callbacks on the main thread, unless they release them, and ensembles.
    */
-  onInputsUsed: (() => void) | undefined = undefined;
+  onInputsUsed: ((output: Tensor | undefined) => void) | undefined = undefined;
   sender: RequestSender;
 
   // Position in its sequence: the sender's, unless the scheduler makes an iterative sequence of the request.
@@ -415,11 +417,16 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
     this.holder = undefined;
   }
 
-  /** Tells the sender that no executor reads the inputs any more. A trace may keep them. */
-  inputsUsed(): void {
-    if (this.trace !== undefined) return;
+  /**
+   * Tells the sender that no executor reads the inputs any more. Not if a trace may keep them, or several outputs lie in
+   * their memory, or one that others than the sender may see.
+   */
+  inputsUsed(outputs: Tensors): void {
+    if (this.onInputsUsed === undefined || this.trace !== undefined) return;
     try {
-      this.onInputsUsed?.();
+      const [output, ...more] = outputsIn(this.inputs, outputs);
+      if (output === undefined) this.onInputsUsed(undefined);
+      else if (more.length === 0 && this.#observers === undefined) this.onInputsUsed(output);
     } catch (error) {
       // It must not affect the other requests of the batch.
       process.emitWarning(error instanceof Error ? error : String(error));
@@ -565,6 +572,23 @@ function newAsyncContext(): AsyncResource {
 }
 
 /** Keeps the present asynchronous context, in which the span of a traced request is the active one. */
+/** Memory that tensors lie in. Strings that were read may each have their own. */
+function* memoryOf(tensor: Tensor): Generator<ArrayBufferLike> {
+  if (tensor.datatype !== "BYTES" || !tensor.hasElements) yield tensor.bytes.buffer;
+  if (!tensor.hasElements) return;
+  if (tensor.datatype !== "BYTES") yield (tensor.elements as TypedArray).buffer;
+  else for (const { buffer } of tensor.elements as readonly Uint8Array[]) yield buffer;
+}
+
+/** The outputs that lie in the memory of inputs. */
+function outputsIn(inputs: Tensors, outputs: Tensors): readonly Tensor[] {
+  const memory = new Set([...inputs.values()].flatMap((input) => [...memoryOf(input)]));
+  return [...outputs.values()].filter((output) => {
+    for (const buffer of memoryOf(output)) if (memory.has(buffer)) return true;
+    return false;
+  });
+}
+
 function contextOf(trace: RequestTrace | undefined): AsyncResource {
   return trace === undefined ? newAsyncContext() : trace.within(newAsyncContext);
 }

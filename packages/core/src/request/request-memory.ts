@@ -11,6 +11,7 @@ import {
   optionTypes,
   type TritonError,
 } from "@tritonjs/protocol";
+import type { InferInit } from "./inference-request.js";
 
 /**
  * Number of refused requests by reason: no memory left, too many waiting to be unpacked, too large for their compressed
@@ -493,7 +494,8 @@ type Transferable = ArrayBuffer & { transfer?(newByteLength: number): ArrayBuffe
  */
 export const LARGE_REQUEST_BYTES = 64 * 1024;
 
-const ownedByAnswers = new WeakSet<ArrayBufferLike>();
+/** Memory of one answer alone, with the bytes of the tensor in it. */
+const ownedByAnswers = new WeakMap<ArrayBufferLike, number>();
 
 let closed: MessagePort | undefined;
 
@@ -509,18 +511,26 @@ export function freeMemory(memory: ArrayBuffer): void {
 }
 
 /**
- * A function that frees the memory of a request, for `InferInit.onInputsUsed`; undefined for one that is not large.
+ * A function that frees the memory of a request, for `InferInit.onInputsUsed`; undefined for one that is not large. If an
+ * output lies in the memory, HTTP frees it when it has sent the output, and gRPC leaves it to the garbage collector.
  *
  * @param bytes the request as it arrived, or a part of it; if large, in memory that belongs to the request alone
  */
-export function freeWhenUsed({ buffer, byteLength }: Uint8Array): (() => void) | undefined {
+export function freeWhenUsed({ buffer, byteLength }: Uint8Array): InferInit["onInputsUsed"] {
   if (byteLength < LARGE_REQUEST_BYTES || !(buffer instanceof ArrayBuffer)) return undefined;
-  return () => freeMemory(buffer);
+  return (output) => {
+    if (output === undefined) freeMemory(buffer);
+    else if (output.datatype !== "BYTES") ownedByAnswer(buffer, output.byteLength);
+  };
 }
 
-/** Tells the transports that this memory belongs to one answer alone: HTTP frees it when it has sent all of it. */
-export function ownedByAnswer(memory: ArrayBuffer): void {
-  ownedByAnswers.add(memory);
+/**
+ * Tells the transports that this memory belongs to one answer alone: HTTP frees it when it has sent the tensor in it.
+ *
+ * @param byteLength bytes of the tensor
+ */
+export function ownedByAnswer(memory: ArrayBufferLike, byteLength = memory.byteLength): void {
+  ownedByAnswers.set(memory, byteLength);
 }
 
 /**
@@ -532,8 +542,7 @@ export function freeWhenSent({
   buffer,
   byteLength,
 }: Uint8Array): ((error?: Error | null) => void) | undefined {
-  if (byteLength < LARGE_REQUEST_BYTES || byteLength < buffer.byteLength) return undefined;
-  if (!ownedByAnswers.has(buffer)) return undefined;
+  if (byteLength < LARGE_REQUEST_BYTES || byteLength !== ownedByAnswers.get(buffer)) return undefined;
   return (error) => {
     if (error == null) freeMemory(buffer as ArrayBuffer);
   };

@@ -45,7 +45,7 @@ describe("a request whose inputs have been used", () => {
   ])("%s", (_, trace, times) => {
     let told = 0;
     const request = requestWith({ x: ones(1, 2) }, { trace, onInputsUsed: () => void told++ });
-    request.inputsUsed();
+    request.inputsUsed(new Map());
     expect(told).toBe(times);
   });
 
@@ -59,7 +59,7 @@ describe("a request whose inputs have been used", () => {
         },
       },
     );
-    request.inputsUsed();
+    request.inputsUsed(new Map());
     expect(String(await warned)).toContain("cannot detach");
   });
 });

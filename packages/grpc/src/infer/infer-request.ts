@@ -48,7 +48,7 @@ export function decodeInferRequest(
  */
 export function freeMessageWhenUsed({
   rawInputContents,
-}: inference.ModelInferRequest): (() => void) | undefined {
+}: inference.ModelInferRequest): ReturnType<typeof freeWhenUsed> {
   // All raw contents are views of the same message, so one large content is enough.
   for (const contents of rawInputContents) {
     const free = freeWhenUsed(contents);

@@ -132,7 +132,7 @@ function replaceBody({ request, memory }: HttpExchange, { inputs }: DecodedReque
   const free = request.ownsBody === true ? freeWhenUsed(body) : undefined;
   if (free === undefined) return;
   memory.give(body.length);
-  free();
+  free(undefined);
 }
 
 /** The answer to an inference, compressed if the client prefers that. The header length counts uncompressed bytes. */
