@@ -23,7 +23,7 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   client: { packedKilobytes: 52, unpackedKilobytes: 205, dependencies: 3 },
   // A quarter of it reads what models write and want: forms of tool calls, chat templates, tokenizers of SentencePiece.
   // Grammars of structured texts are 25 kB.
-  llm: { packedKilobytes: 175, unpackedKilobytes: 640, dependencies: 4 },
+  llm: { packedKilobytes: 195, unpackedKilobytes: 700, dependencies: 4 },
   // Most of it measures and tunes. Seven of the dependencies are our packages, which the command loads when it uses them.
   cli: { packedKilobytes: 242, unpackedKilobytes: 870, dependencies: 9 },
 };

@@ -27,6 +27,11 @@ export interface DecoderLimits {
   /** Keeps keys and values of prompts for later prompts that begin alike, while there is room. @default true */
   readonly prefixCache?: boolean | undefined;
   /**
+   * Largest number of tokens that a step guesses for each text, from what followed its last tokens earlier in the prompt
+   * or the text; 0 for none. Texts that copy take fewer steps, and are what they would be. @default 0
+   */
+  readonly promptLookupTokens?: number | undefined;
+  /**
    * Runs each text by itself and without the prefix cache, so that it never depends on the texts beside it. It is for
    * graphs that quantise by the range of a whole run, and costs the speed of batches. @default false
    */
@@ -67,6 +72,9 @@ export const DECODER_DEFAULTS = {
   prefixCache: true,
 };
 
+/** Longest guess. Beyond it, wrong tokens cost more than right ones save. */
+const MOST_LOOKUP = 64;
+
 const COUNTS = ["maxRunningRequests", "kvCacheBytes", "prefillTokens", "contextLength"] as const;
 
 /** @throws TritonError INVALID_ARG that lists every invalid option */
@@ -76,6 +84,18 @@ export function checkDecoderOptions(options: TextGenerationOptions): void {
     const value: unknown = options[name];
     if (value === undefined || (Number.isSafeInteger(value) && (value as number) > 0)) continue;
     problems.push(`${name}: expected an integer of at least 1, got ${String(value)}`);
+  }
+  const lookup: unknown = options.promptLookupTokens;
+  if (
+    lookup !== undefined &&
+    !(Number.isSafeInteger(lookup) && (lookup as number) >= 0 && (lookup as number) <= MOST_LOOKUP)
+  ) {
+    problems.push(`promptLookupTokens: expected an integer from 0 to ${MOST_LOOKUP}, got ${String(lookup)}`);
+  }
+  if (options.batchInvariant === true && Number(lookup ?? 0) > 0) {
+    problems.push(
+      "promptLookupTokens: expected 0 with batchInvariant, because guessed tokens share the run of a text",
+    );
   }
   for (const name of ["prefixCache", "batchInvariant"] as const) {
     const value: unknown = options[name];

@@ -58,6 +58,7 @@ async function openDecoder(
     prefillTokens = DECODER_DEFAULTS.prefillTokens,
     prefixCache = DECODER_DEFAULTS.prefixCache,
     batchInvariant = false,
+    promptLookupTokens = 0,
     unheldKeywords = "refuse",
     kvCacheBytes,
     contextLength: givenLength,
@@ -128,6 +129,7 @@ async function openDecoder(
     limit,
     newStructured,
     session.provider,
+    promptLookupTokens,
   );
 }
 
@@ -181,6 +183,7 @@ class Decoder {
    * @param limit words for the reason of `longest`
    * @param newStructured opens the grammars for structured output
    * @param provider the execution provider that the session runs on
+   * @param lookupTokens largest number of tokens to guess in a step
    */
   constructor(
     private readonly modelName: string,
@@ -192,6 +195,7 @@ class Decoder {
     private readonly limit: string,
     private readonly newStructured: () => StructuredOutput,
     readonly provider: string,
+    private readonly lookupTokens: number,
   ) {}
 
   /** Starts a request: the engine answers it from now on. A request that cannot start gets its error. */
@@ -226,6 +230,7 @@ class Decoder {
         shown,
         tokenizer,
         responses,
+        this.lookupTokens,
       );
       engine.add(text, signal);
     } catch (error) {

@@ -286,8 +286,10 @@ export interface KvSlice {
  */
 export function alignRows(slices: readonly (KvSlice | undefined)[], layout: KvLayout): KvBlock {
   const block = slices[0]?.block;
-  if (block !== undefined && block.rows === slices.length && slices.every(isInPlace)) return block;
   const width = Math.max(...slices.map((slice) => slice?.length ?? 0));
+  // Without free columns: an operator may count them as tokens of the context.
+  const isTight = block !== undefined && block.width === width;
+  if (isTight && block.rows === slices.length && slices.every(isInPlace)) return block;
   const tensors = layout.layers.map((layer, i) => {
     const { heads, size } = layer;
     const elements = newElements(layout.datatype, slices.length * heads * width * size);

@@ -17,11 +17,12 @@ import {
   PrefixCache,
   type WantedScores,
 } from "./forward-pass.js";
+import { PromptLookup } from "./prompt-lookup.js";
 import type { EngineLoad } from "./text-generation.js";
 
 /**
- * Rows of a pass that may have different numbers of new tokens: all of them, those of prompts whose computation begins,
- * or none. With "none", texts of different lengths run one after the other.
+ * Rows of a pass that may have different numbers of new tokens: all of them; those of prompts whose computation begins,
+ * while others share a pass only with one token each; or none. With "none", texts of different lengths run one after the other.
  */
 export type PassPadding = "all" | "prompts" | "none";
 
@@ -63,6 +64,7 @@ export class GenerationEngine {
   #woken = false;
   #taken = 0;
   #steps = 0;
+  #runs = 0;
   #reported = "";
   readonly #cache: PrefixCache;
 
@@ -101,6 +103,7 @@ export class GenerationEngine {
       usedTokens: Math.min(budget.tokens, budget.demand(lengths) + this.#cache.tokens),
       totalTokens: budget.tokens,
       contextLength: this.limits.contextLength,
+      runs: this.#runs,
     };
     const due = this.#steps % STEPS_BETWEEN_REPORTS === 0 ? load.usedTokens : "";
     const key = `${load.taken} ${load.running} ${load.waiting} ${load.room === 0} ${due}`;
@@ -174,13 +177,61 @@ export class GenerationEngine {
   async #decode(): Promise<boolean> {
     const decoding = this.#running.filter((one) => one.isDecoding && !one.blocked);
     if (decoding.length === 0) return false;
-    for (const texts of this.limits.pads !== "none" ? [decoding] : decoding.map((one) => [one])) {
-      const rows = texts.map((text) => ({ past: text.past, tokens: text.tokens.slice(-1) }));
-      const results = await this.#pass(texts, rows, "last");
+    const guessed = this.#guesses(decoding);
+    for (const texts of this.#decodeGroups(decoding, guessed)) {
+      const guesses = texts.map((text) => guessed.get(text) ?? []);
+      const rows = texts.map((text, i) => ({
+        past: text.past,
+        tokens: [...text.tokens.slice(-1), ...guesses[i]!],
+      }));
+      const isGuessed = guesses.some((guess) => guess.length > 0);
+      const results = await this.#pass(texts, rows, isGuessed ? "all" : "last");
       for (const [i, { past }] of results.entries()) texts[i]!.past = past;
-      for (const [i, { scores }] of results.entries()) await this.#advance(texts[i]!, scores!);
+      for (const [i, result] of results.entries()) {
+        if (isGuessed) await this.#takeGuess(texts[i]!, guesses[i]!, result);
+        else await this.#advance(texts[i]!, result.scores!);
+      }
     }
     return true;
+  }
+
+  /** Tokens that may follow texts, which the pass of the step computes in case they do. */
+  #guesses(texts: readonly RunningText[]): ReadonlyMap<RunningText, readonly number[]> {
+    const { contextLength, prefillTokens, pads } = this.limits;
+    const share = pads === "all" ? Math.floor(prefillTokens / texts.length) - 1 : prefillTokens - 1;
+    const guesses = new Map<RunningText, readonly number[]>();
+    for (const text of texts) {
+      const guess = text.guess(Math.min(share, contextLength - text.tokens.length));
+      // A pass of its own has to save more passes than the texts beside it would share.
+      const isWorth = pads !== "prompts" || texts.length === 1 || guess.length > texts.length;
+      if (guess.length > 0 && isWorth) guesses.set(text, guess);
+    }
+    return guesses;
+  }
+
+  /** Texts that share a pass. Operators that take one new token of each row compute a guess by itself. */
+  #decodeGroups(
+    texts: readonly RunningText[],
+    guesses: ReadonlyMap<RunningText, readonly number[]>,
+  ): readonly (readonly RunningText[])[] {
+    const { pads } = this.limits;
+    if (pads === "none") return texts.map((one) => [one]);
+    if (pads === "all" || guesses.size === 0) return [texts];
+    const others = texts.filter((one) => !guesses.has(one));
+    return [...(others.length > 0 ? [others] : []), ...[...guesses.keys()].map((one) => [one])];
+  }
+
+  /** Chooses tokens for as long as they are those of the guess, by whose scores the next one is chosen. */
+  async #takeGuess(text: RunningText, guess: readonly number[], result: PassResult): Promise<void> {
+    let right = 0;
+    await this.#advance(text, result.scoresAfter(0));
+    while (right < guess.length && text.continues && text.tokens.at(-1) === guess[right]) {
+      right++;
+      await this.#advance(text, result.scoresAfter(right));
+    }
+    text.learn(guess.length, right);
+    const { past } = text;
+    if (past !== undefined) text.past = { ...past, length: past.length - (guess.length - right) };
   }
 
   /** Runs the graph. If it fails, its texts fail and the others go on. */
@@ -190,6 +241,7 @@ export class GenerationEngine {
     wanted: WantedScores,
   ): Promise<readonly PassResult[]> {
     try {
+      this.#runs++;
       return await forwardPass(this.session, this.graph, rows, wanted);
     } catch (error) {
       const failure = errorFor("INTERNAL", `the decoder failed: ${TritonError.from(error).message}`, {
@@ -282,7 +334,7 @@ interface PrefillPart<T> {
 /**
  * Chooses which prompts the next pass computes, and how much of them. The first one sets the pace: others join if they
  * have as many computed tokens, so that their past needs no padding, and if all rows, padded to the longest, stay below
- * the limit. A prompt waits for one before it that begins alike, whose keys and values it takes over afterwards.
+ * the limit. With "prompts", several rows have either no past or one token each, as the operator demands. A prompt waits for one before it that begins alike, whose keys and values it takes over afterwards.
  *
  * @param waiting texts in the order of their admission
  * @param limit tokens of a pass, padding included
@@ -303,7 +355,8 @@ export function planPrefill<T extends Prefilling>(
     if (text.computed !== first.computed) continue;
     if (shares && parts.some(({ text: before }) => gains(text, before))) continue;
     const count = Math.min(text.pending, limit);
-    if (count !== longest && (pads === "none" || (pads === "prompts" && text.computed > 0))) continue;
+    if (pads === "none" && count !== longest) continue;
+    if (pads === "prompts" && text.computed > 0 && (count > 1 || longest > 1)) continue;
     const columns = Math.max(longest, count);
     if ((parts.length + 1) * columns > limit) continue;
     parts.push({ text, count });
@@ -353,6 +406,7 @@ export class RunningText {
   blocked = false;
   readonly #sampler: TokenSampler;
   readonly #stream: TextStream;
+  readonly #lookup: PromptLookup | undefined;
   readonly #stops: StopTexts;
   readonly #ends: ReadonlySet<number>;
   readonly #stopTokens: ReadonlySet<number>;
@@ -362,6 +416,7 @@ export class RunningText {
   /**
    * @param endTokens tokens at which the model ends a text
    * @param shown special tokens that are part of the text
+   * @param lookupTokens largest number of tokens to guess in a step
    */
   constructor(
     prompt: readonly number[],
@@ -372,8 +427,10 @@ export class RunningText {
     shown: ShownSpecialTokens,
     tokenizer: TextTokenizer,
     readonly responses: TextResponses,
+    private readonly lookupTokens = 0,
   ) {
     this.tokens = [...prompt];
+    this.#lookup = lookupTokens > 0 ? new PromptLookup(lookupTokens) : undefined;
     this.promptLength = prompt.length;
     this.#ends = new Set(sampling.ignoreEos ? [] : endTokens);
     this.#stopTokens = new Set(sampling.stopTokenIds ?? []);
@@ -399,9 +456,25 @@ export class RunningText {
     return this.pending === 1 && this.tokens.length > this.promptLength;
   }
 
-  /** Length of its keys and values after the next token is chosen and computed. */
+  /** Length of its keys and values after the next token is chosen and computed, with those that are only guessed. */
   get nextLength(): number {
-    return this.tokens.length + 1;
+    return this.tokens.length + 1 + this.lookupTokens;
+  }
+
+  /** True if it takes a further token in this step, which a slow client does not prevent. */
+  get continues(): boolean {
+    return this.past !== undefined && this.responses.isOpen;
+  }
+
+  /** Tokens that may follow, at most `most`, and none beyond the end of the text. */
+  guess(most: number): readonly number[] {
+    const left = this.promptLength + this.maxTokens - this.tokens.length - 1;
+    return this.#lookup?.guess(this.tokens, Math.max(0, Math.min(most, left))) ?? [];
+  }
+
+  /** Learns how many tokens of a guess were right. */
+  learn(guessed: number, right: number): void {
+    this.#lookup?.learn(guessed, right);
   }
 
   /** True while the probabilities of the prompt's tokens are still to be computed, which needs all of its scores. */

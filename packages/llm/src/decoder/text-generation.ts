@@ -107,6 +107,7 @@ const NUMBER_PARAMETERS = {
   kv_cache_bytes: "kvCacheBytes",
   prefill_tokens: "prefillTokens",
   context_length: "contextLength",
+  prompt_lookup_tokens: "promptLookupTokens",
   intra_op_thread_count: "intraOpNumThreads",
 } as const;
 
@@ -115,7 +116,7 @@ const SWITCH_PARAMETERS = { prefix_cache: "prefixCache", batch_invariant: "batch
 
 /**
  * The backend `text_generation` for models of a repository. A version's directory is a directory of
- * {@link textGeneration}. The parameters `dtype`, `file`, `unheld_keywords`, `max_running_requests`, `kv_cache_bytes`, `prefill_tokens`, `context_length`,
+ * {@link textGeneration}. The parameters `dtype`, `file`, `unheld_keywords`, `max_running_requests`, `kv_cache_bytes`, `prefill_tokens`, `context_length`, `prompt_lookup_tokens`,
  * `intra_op_thread_count`, `prefix_cache` and `batch_invariant` of the configuration are its options.
  */
 export const textGenerationBackend: BackendFactory = async (source) => {
@@ -140,8 +141,9 @@ function repositoryOptions(source: ModelSource): Partial<TextGenerationOptions> 
     const text = parameterText(source, parameter);
     if (text === undefined) continue;
     const value = Number(text);
-    if (!Number.isSafeInteger(value) || value < 1)
-      throw wrongParameter(source.name, parameter, "an integer of at least 1", text);
+    const least = parameter === "prompt_lookup_tokens" ? 0 : 1;
+    if (!Number.isSafeInteger(value) || value < least)
+      throw wrongParameter(source.name, parameter, `an integer of at least ${least}`, text);
     options[option] = value;
   }
   for (const [parameter, option] of Object.entries(SWITCH_PARAMETERS)) {
@@ -168,6 +170,8 @@ export interface EngineLoad {
   readonly totalTokens: number;
   /** Longest text, prompt included. */
   readonly contextLength: number;
+  /** Runs of the graph since the engine was loaded. */
+  readonly runs: number;
 }
 
 /** Decides on the main thread whether the engine may get its next request, which else waits in the model's queue. */
@@ -217,6 +221,11 @@ const GAUGES = {
     help: "Share of the space for keys and values that is in use, 0 to 1; the mean of the instances",
     labelNames,
   },
+  runs: {
+    name: "tritonjs_generation_runs",
+    help: "Runs of the graph since the instances were loaded",
+    labelNames,
+  },
   capacity: {
     name: "tritonjs_generation_token_capacity",
     help: "Tokens whose keys and values fit at a time, in all instances",
@@ -226,7 +235,7 @@ const GAUGES = {
 
 type Shown = Record<keyof typeof GAUGES, number>;
 
-const NOTHING: Shown = { running: 0, waiting: 0, usage: 0, capacity: 0 };
+const NOTHING: Shown = { running: 0, waiting: 0, usage: 0, runs: 0, capacity: 0 };
 
 /** The load of one instance on the metrics page, where the instances of a model add up. */
 export class LoadGauges {
@@ -240,12 +249,19 @@ export class LoadGauges {
     private readonly queuedRequests: () => number,
   ) {}
 
-  show({ running, waiting, usedTokens, totalTokens }: EngineLoad): void {
+  show({
+    running,
+    waiting,
+    usedTokens,
+    totalTokens,
+    runs,
+  }: Omit<EngineLoad, "taken" | "room" | "contextLength">): void {
     const { instanceCount } = this;
     this.#set({
       running,
       waiting: waiting + this.queuedRequests() / instanceCount,
       usage: usedTokens / totalTokens / instanceCount,
+      runs,
       capacity: totalTokens,
     });
   }

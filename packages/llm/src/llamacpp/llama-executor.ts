@@ -198,8 +198,8 @@ export class LlamaExecutor extends GeneratorExecutor {
 
   #report(): void {
     const engine = this.#engine!;
-    const { running, usedTokens, totalTokens, contextLength } = engine;
-    this.#gauges.show({ taken: 0, running, waiting: 0, room: 0, usedTokens, totalTokens, contextLength });
+    const { running, usedTokens, totalTokens } = engine;
+    this.#gauges.show({ running, waiting: 0, usedTokens, totalTokens, runs: 0 });
   }
 }
 

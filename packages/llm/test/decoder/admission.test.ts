@@ -5,6 +5,7 @@ import { Admission } from "../../src/decoder/text-generation.js";
 
 const load = (given: Partial<EngineLoad>): EngineLoad => ({
   taken: 0,
+  runs: 0,
   running: 0,
   waiting: 0,
   room: 100,

@@ -34,9 +34,10 @@ describe("a pass over prompts", () => {
 
   it("pads only prompts that begin, or none, if the graph asks for it", () => {
     const begun = [prompt(1, 9, 4), prompt(2, 8, 4), prompt(3, 9, 4)];
-    expect(plan(begun, 100, true, "prompts")).toEqual([
-      [0, 5],
-      [2, 5],
+    expect(plan(begun, 100, true, "prompts")).toEqual([[0, 5]]);
+    expect(plan([prompt(1, 5, 4), prompt(2, 5, 4)], 100, true, "prompts")).toEqual([
+      [0, 1],
+      [1, 1],
     ]);
     const fresh = [prompt(1, 9), prompt(2, 8)];
     expect(plan(fresh, 100, true, "prompts")).toEqual([
