@@ -11,3 +11,9 @@ export {
   hybrid,
 } from "./web/hybrid.js";
 export { WebTriton, type WebTritonOptions } from "./web/web-triton.js";
+export {
+  serveWebWorker,
+  type WebWorker,
+  type WebWorkerModel,
+  webWorker,
+} from "./web/web-worker.js";
