@@ -14,6 +14,7 @@ export { WebTriton, type WebTritonOptions } from "./web/web-triton.js";
 export {
   serveWebWorker,
   type WebWorker,
+  type WebWorkerEvent,
   type WebWorkerModel,
   webWorker,
 } from "./web/web-worker.js";

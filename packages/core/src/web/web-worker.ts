@@ -22,10 +22,17 @@ import type {
  * the model, which gets each batch as one request.
  */
 
+/** The part of an event of a web worker that is used. */
+export interface WebWorkerEvent {
+  readonly data?: unknown;
+  readonly message?: string;
+  preventDefault?(): void;
+}
+
 /** The part of a `Worker` of the web platform that is used. */
 export interface WebWorker {
   postMessage(message: unknown, transfer: ArrayBuffer[]): void;
-  addEventListener(type: string, listener: (event: never) => void): void;
+  addEventListener(type: string, listener: (event: WebWorkerEvent) => void): void;
   terminate(): void;
 }
 
@@ -117,8 +124,8 @@ export function serveWebWorker(
     const error: SentError = { code, reason, message };
     port.postMessage({ ...(batch !== undefined && { batch }), error } satisfies Answer, []);
   };
-  port.addEventListener("message", ({ data }: { readonly data: SentBatch }) => {
-    const { batch, inputs } = data;
+  port.addEventListener("message", ({ data }) => {
+    const { batch, inputs } = data as SentBatch;
     const values = Object.fromEntries(inputs.map((tensor) => [tensor.name, received(tensor)]));
     model
       .infer(values)
@@ -220,7 +227,8 @@ class WorkerLink {
   constructor(open: () => WebWorker) {
     this.#worker = open();
     this.ready = new Promise((resolve, reject) => {
-      this.#worker.addEventListener("message", ({ data }: { readonly data: Answer }) => {
+      this.#worker.addEventListener("message", (event) => {
+        const data = event.data as Answer;
         if ("ready" in data) {
           this.details = data.details;
           resolve(data.ready);
@@ -230,7 +238,7 @@ class WorkerLink {
           this.end();
         } else this.#answer(data);
       });
-      const crashed = (event: { readonly message?: string; preventDefault?(): void }) => {
+      const crashed = (event: WebWorkerEvent) => {
         event.preventDefault?.();
         const error = errorFor(
           "WORKER_CRASHED",

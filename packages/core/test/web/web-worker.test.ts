@@ -110,7 +110,7 @@ describe("a model in web workers", () => {
         inputs: [{ name: "text", dtype: "BYTES", shape: [1] }],
         outputs: [{ name: "upper", dtype: "BYTES", shape: [1] }],
         inferFunc: sample(({ text }) => {
-          const word = String(text.data[0]);
+          const word = new TextDecoder().decode(text.data[0]);
           if (word === "") throw Object.assign(new TypeError("no text"));
           return { upper: [word.toUpperCase()] };
         }),
@@ -118,9 +118,9 @@ describe("a model in web workers", () => {
     );
     const model = openTriton().bind({ modelName: "here", inferFunc: await webWorker(workers.open) });
     const { upper } = (await model.inferSample({ text: ["ä𝄞b"] })) as unknown as {
-      upper: { data: string[] };
+      upper: { data: Uint8Array[] };
     };
-    expect(upper.data[0]).toBe("Ä𝄞B");
+    expect(new TextDecoder().decode(upper.data[0])).toBe("Ä𝄞B");
     expect(await outcomeOf(model.inferSample({ text: [""] }))).toMatch(/^INTERNAL .*no text/);
     expect(await outcomeOf(model.inferSample({ text: ["a", "b"] }))).toMatch(/^INVALID_ARG /);
     await model.inferSample({ text: ["a"] });
