@@ -275,7 +275,7 @@ describe.skipIf(!hasBrowser)(`a page with models of its own${withoutBrowser}`, (
     await session.send("Emulation.setCPUThrottlingRate", { rate: 1 });
   });
 
-  it("chooses the better side over a range of devices", { timeout: 300_000 }, async () => {
+  it("chooses the better side over a range of devices", { timeout: 300_000, retry: 2 }, async () => {
     const session = await page.context().newCDPSession(page);
     await call("openHybrid", "heavy");
     const row = Array.from({ length: 512 }, (_, i) => Math.sin(i));
@@ -292,10 +292,7 @@ describe.skipIf(!hasBrowser)(`a page with models of its own${withoutBrowser}`, (
         0,
       );
       const best = Math.min(medianOf(here), medianOf(there));
-      console.log(
-        `${rate} times slower: ${here.length} calls here, ${there.length} there, ${cost / calls.length / best}`,
-      );
-      expect(calls.length).toBeGreaterThan(50);
+      expect(cost / calls.length / best).toBeLessThan(1.1);
     }
     await session.send("Emulation.setCPUThrottlingRate", { rate: 1 });
   });
