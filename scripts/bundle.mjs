@@ -5,6 +5,7 @@
  * package while others import it.
  */
 import {
+  copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -29,14 +30,25 @@ const JOINED = /^protobufjs\//;
 const JOINED_FOLDER = /^.*\/node_modules\/(protobufjs|long)(?=\/)/;
 const isJoined = (importer) => importer !== undefined && JOINED_FOLDER.test(slashed(importer));
 
-/** Files of other packages that browsers get from a package of ours, by their paths in it. Git ignores them. */
+/** Files of other packages that a package of ours has in it, by their paths there. Git ignores them. */
 const COPIED = {
   http: {
     "page/preact.js": ["htm", "preact/standalone.module.js"],
     "page/uplot.js": ["uplot", "dist/uPlot.iife.min.js"],
     "page/uplot.css": ["uplot", "dist/uPlot.min.css"],
   },
+  "onnxruntime-wasm": Object.fromEntries(
+    [
+      "ort.node.min.mjs",
+      "ort.wasm.bundle.min.mjs",
+      "ort-wasm-simd-threaded.mjs",
+      "ort-wasm-simd-threaded.wasm",
+    ].map((file) => [`ort/${file}`, ["onnxruntime-web", `dist/${file}`]]),
+  ),
 };
+
+/** Files that are copied byte for byte: the licence is in a file beside them. */
+const UNCHANGED = /^ort\//;
 
 /** Its modification time is the time of the last bundling. */
 const STAMP = ".bundled";
@@ -166,7 +178,8 @@ async function bundle(place) {
   for (const { fileName, code } of output) writeChanged(join(target, fileName), code);
   for (const [fileName, [name, file]] of Object.entries(COPIED[basename(folder)] ?? {})) {
     const from = join(folder, "node_modules", name);
-    writeChanged(join(folder, fileName), licenceOf(from) + readFileSync(join(from, file), "utf8"));
+    if (UNCHANGED.test(fileName)) copyFileSync(join(from, file), join(folder, fileName));
+    else writeChanged(join(folder, fileName), licenceOf(from) + readFileSync(join(from, file), "utf8"));
   }
   removeOthers(place, new Set(output.map(({ fileName }) => fileName)));
   // The stamp is older than a source that was saved during the bundling.

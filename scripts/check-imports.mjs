@@ -43,6 +43,7 @@ const ORDER = {
     "capture",
     "frontend-threads",
   ],
+  "onnxruntime-wasm": [],
   backends: [
     "trees",
     "media",
@@ -130,6 +131,7 @@ const PACKAGES = {
   http: ["@tritonjs/core", "@tritonjs/protocol", "fastify", "ndarray"],
   grpc: ["@tritonjs/core", "@tritonjs/protocol", "@grpc/grpc-js"],
   client: ["@tritonjs/protocol", "@grpc/grpc-js", "ndarray"],
+  "onnxruntime-wasm": [],
   llm: ["@eslint-community/regexpp", "@huggingface/tokenizers", "@tritonjs/core", "@tritonjs/protocol"],
   cli: [
     "@tritonjs/backends",

@@ -18,6 +18,11 @@ export function nodeBinary(line) {
 /** Other runtimes on which tests run, with their versions. */
 export const RUNTIMES = { bun: "1.4.5", deno: "2.9.6" };
 
+/** Arguments that a runtime takes before the name of a module. The signal of a request is aborted only if its client left. */
+export function runtimeArguments(runtime) {
+  return runtime === "deno" ? ["run", "--allow-all", "--unstable-no-legacy-abort"] : [];
+}
+
 /** Path of the program of a runtime, which npm brings. Throws if npm cannot get it. */
 export function runtimeBinary(runtime) {
   const isArm = process.arch === "arm64";

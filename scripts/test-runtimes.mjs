@@ -1,7 +1,8 @@
 /*
  * `npm run test:runtimes`: runs a part of the tests of core, of whole servers, and of Triton's recorded answers on Bun and
  * Deno, with the binaries that npm brings. Names choose runtimes, and the arguments after them go to vitest instead of the
- * chosen files: `npm run test:runtimes -- bun test/e2e`. Both run, also after one that fails.
+ * chosen files: `npm run test:runtimes -- bun test/e2e`. Both run, also after one that fails. With `--built` first, the
+ * script neither installs nor builds.
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
@@ -15,6 +16,14 @@ const CHOSEN = [
   ...["batch", "behaviours", "cache", "config", "instance", "model", "scheduler", "service", "triton"].map(
     (folder) => `packages/core/test/${folder}`,
   ),
+  "packages/core/test/frontend-threads/serving.long.test.ts",
+  "packages/core/test/frontend-threads/requests.long.test.ts",
+  "packages/core/test/frontend-threads/thread-death.long.test.ts",
+  "packages/core/test/web/hybrid.test.ts",
+  "packages/backends/test/onnxruntime/wasm-engine.test.ts",
+  "packages/backends/test/onnxruntime/onnx-engine.test.ts",
+  "packages/backends/test/onnxruntime/onnx-batching.test.ts",
+  "packages/backends/test/onnxruntime/onnx-data-types.test.ts",
   "test/e2e",
   "test/golden/grpc.long.test.ts",
   "test/golden/http.long.test.ts",
@@ -24,6 +33,11 @@ const CHOSEN = [
 /** Tests that cannot pass, as [file, beginning of the test's name; all of the file without one, reason]. */
 const LEFT_OUT = {
   all: [
+    [
+      "packages/backends/test/onnxruntime/wasm-engine.test.ts",
+      "is refused on a processor without",
+      "an option of Node",
+    ],
     ["packages/core/test/instance/signal-source.test.ts", undefined, "looks into V8"],
     ["packages/core/test/behaviours/idle-model-memory.test.ts", undefined, "looks into V8"],
     ["packages/core/test/behaviours/long-strings.test.ts", undefined, "sets the size of V8's heap"],
@@ -34,6 +48,17 @@ const LEFT_OUT = {
     ],
   ],
   bun: [
+    ["packages/backends/test/onnxruntime/onnx-engine.test.ts", undefined, "no engine 'native'"],
+    [
+      "packages/backends/test/onnxruntime/wasm-engine.test.ts",
+      "passes all data types",
+      "opens 13 runtimes at once, which takes a minute",
+    ],
+    ["test/e2e/rollout.test.ts", "with 1 frontend threads", "no frontend threads"],
+    ["test/e2e/cuda-shared-memory.test.ts", ".*with frontends in threads", "no frontend threads"],
+    ["packages/core/test/frontend-threads/serving.long.test.ts", undefined, "no frontend threads"],
+    ["packages/core/test/frontend-threads/requests.long.test.ts", undefined, "no frontend threads"],
+    ["packages/core/test/frontend-threads/thread-death.long.test.ts", undefined, "no frontend threads"],
     [
       "packages/core/test/behaviours/bad-callbacks.test.ts",
       "returns an ndarray over a detached",
@@ -61,6 +86,16 @@ const LEFT_OUT = {
   ],
   deno: [
     [
+      "packages/core/test/frontend-threads/thread-death.long.test.ts",
+      "when one of two threads dies",
+      "a dead thread still gets connections for a moment",
+    ],
+    [
+      "packages/core/test/frontend-threads/requests.long.test.ts",
+      "requests in flight are answered when the server closes",
+      "the number of a thread that ended",
+    ],
+    [
       "packages/core/test/behaviours/callbacks.test.ts",
       "are callbacks bound to their object",
       "vitest's loader",
@@ -84,13 +119,17 @@ const LEFT_OUT = {
 };
 
 const given = process.argv.slice(2);
+const isBuilt = given[0] === "--built";
+if (isBuilt) given.shift();
 const firstOther = given.findIndex((argument) => !(argument in RUNTIMES));
 const named = firstOther < 0 ? given : given.slice(0, firstOther);
 const rest = given.slice(named.length);
 const runtimes = named.length > 0 ? named : Object.keys(RUNTIMES);
 
-install();
-build();
+if (!isBuilt) {
+  install();
+  build();
+}
 const failed = [];
 for (const runtime of runtimes) {
   console.log(`\n${runtime} ${RUNTIMES[runtime]}`);

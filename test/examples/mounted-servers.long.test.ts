@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { Client, credentials } from "@grpc/grpc-js";
 import { InferenceServerClient } from "@tritonjs/client/grpc";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, test } from "vitest";
+import { otherRuntime } from "../package/foreign-tools.js";
 import { curlLines } from "../support/curl-line.js";
 import { promisedOutput, readExampleReadme } from "../support/example-readme.js";
 import { Program } from "../support/program.js";
@@ -9,10 +10,15 @@ import { repositoryRoot } from "../support/repository.js";
 
 const infer = JSON.stringify({ inputs: [{ name: "x", datatype: "FP32", shape: [2], data: [1, 2.5] }] });
 
+/** What runs the servers of `Bun.serve` and `Deno.serve`. */
+const RUNTIMES = { "bun.js": otherRuntime("bun"), "deno.js": otherRuntime("deno") };
+
 /** Starts an example on a free port and resolves with its URL. */
 async function start(name: string, ...path: string[]): Promise<{ url: string; program: Program }> {
   const module = join(repositoryRoot, "examples", name, ...path);
-  const program = new Program(process.execPath, [module], { cwd: repositoryRoot, env: { PORT: "0" } });
+  const runtime = RUNTIMES[path.at(-1) as keyof typeof RUNTIMES];
+  const [command, args] = runtime === undefined ? [process.execPath, []] : [runtime.path!, runtime.args];
+  const program = new Program(command, [...args, module], { cwd: repositoryRoot, env: { PORT: "0" } });
   onTestFinished(() => program.signal("SIGKILL"));
   const said = await program.untilOutput("listening at ");
   const port = /:(\d+)\s*$/.exec(said)![1]!;
@@ -30,7 +36,16 @@ async function expectPromisedAnswers(name: string, url: string): Promise<void> {
   }
 }
 
-describe.each(["node-http", "express", "hono"])("the v2 routes in a server of %s", (name) => {
+/** The servers of the example. The title of one that npm cannot bring here says so. */
+const SERVERS = ["node-http", "express", "hono", "bun", "deno"].map((name) => {
+  const runtime = RUNTIMES[`${name}.js` as keyof typeof RUNTIMES];
+  const title = `${name}${runtime?.note ?? ""}`;
+  return { name, title, missing: runtime !== undefined && runtime.path === undefined };
+});
+
+describe.each(SERVERS)("the v2 routes in a server of $title", ({ name, missing }) => {
+  const it = test.skipIf(missing);
+
   it("infer, stream, reject bad requests, and leave the application its own paths", async () => {
     const { url } = await start("mount-fetch", "dist", `${name}.js`);
     expect(await (await fetch(url)).text()).toBe("hello");
@@ -83,13 +98,38 @@ describe.each(["node-http", "express", "hono"])("the v2 routes in a server of %s
     expect((await fetch(`${url}/inference/v2/health/ready`)).status).toBe(200);
   });
 
-  it.skipIf(process.platform === "win32")("close on a signal", async () => {
+  test.skipIf(missing || process.platform === "win32")("close on a signal", async () => {
     const { program } = await start("mount-fetch", "dist", `${name}.js`);
     program.signal("SIGTERM");
     const { code, stderr } = await program.ended;
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   });
 });
+
+describe.each(SERVERS.filter(({ name }) => name === "bun" || name === "deno"))(
+  "the v2 routes in a server of $title",
+  ({ name, missing }) => {
+    test.skipIf(missing)("stop the model when the client of a stream leaves", async () => {
+      const { url, program } = await start("mount-fetch", "dist", `${name}.js`);
+      const leaving = new AbortController();
+      const init = { method: "POST", body: '{"from":1000000}', signal: leaving.signal };
+      const { body } = await fetch(`${url}/inference/v2/models/countdown/generate_stream`, init);
+      expect((await body!.getReader().read()).done).toBe(false);
+      leaving.abort();
+      await program.untilOutput("countdown stopped at ");
+    });
+
+    test.skipIf(missing)("answer requests that come together", async () => {
+      const { url } = await start("mount-fetch", "dist", `${name}.js`);
+      const answers = Array.from({ length: 50 }, async (_, i) => {
+        const body = JSON.stringify({ inputs: [{ name: "x", datatype: "FP32", shape: [1], data: [i] }] });
+        const answer = await fetch(`${url}/inference/v2/models/double/infer`, { method: "POST", body });
+        return ((await answer.json()) as { outputs: { data: number[] }[] }).outputs[0]!.data[0];
+      });
+      expect(await Promise.all(answers)).toEqual(answers.map((_, i) => 2 * i));
+    });
+  },
+);
 
 describe.each(["express", "hono"])("the routes of an application of %s", (name) => {
   it("call models in process, and answer the mistake of a client with 400", async () => {

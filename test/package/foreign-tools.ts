@@ -1,4 +1,4 @@
-import { fromNpm, nodeBinary } from "../../scripts/node-lines.mjs";
+import { fromNpm, nodeBinary, RUNTIMES, runtimeArguments, runtimeBinary } from "../../scripts/node-lines.mjs";
 
 /** A program that npm brings to a machine that reaches a registry. */
 export interface ForeignTool {
@@ -11,6 +11,14 @@ export interface ForeignTool {
 /** The newest Node of a line. */
 export function nodeOfLine(line: string): ForeignTool {
   return tool(`Node ${line}`, () => nodeBinary(line));
+}
+
+/** A runtime other than Node, with the arguments that it takes before a module. */
+export function otherRuntime(
+  runtime: keyof typeof RUNTIMES,
+): ForeignTool & { readonly args: readonly string[] } {
+  const found = tool(`${runtime} ${RUNTIMES[runtime]}`, () => runtimeBinary(runtime));
+  return { ...found, args: runtimeArguments(runtime) };
 }
 
 /**

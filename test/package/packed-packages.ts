@@ -5,7 +5,17 @@ import { type Ended, Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
 /** The published packages. */
-export const PACKAGES = ["protocol", "core", "backends", "http", "grpc", "client", "llm", "cli"] as const;
+export const PACKAGES = [
+  "protocol",
+  "core",
+  "backends",
+  "onnxruntime-wasm",
+  "http",
+  "grpc",
+  "client",
+  "llm",
+  "cli",
+] as const;
 
 export type PackageName = (typeof PACKAGES)[number];
 

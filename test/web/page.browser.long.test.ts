@@ -14,16 +14,13 @@ import { hasBrowser, openBrowser, openPage, withoutBrowser } from "../support/br
 import { irisModel } from "../support/iris.js";
 import { SeededRandom } from "../support/seeded-random.js";
 
-const ortFolder = join(
-  createRequire(new URL("../../packages/backends/package.json", import.meta.url)).resolve("onnxruntime-web"),
-  "..",
-);
+const require = createRequire(new URL("../../packages/backends/package.json", import.meta.url));
+const ortFolder = join(require.resolve("onnxruntime-web"), "..");
 
 /** The page's script as a bundler of an application makes it: for browsers, without anything of Node. */
-async function script(): Promise<string> {
-  const require = createRequire(new URL("../../packages/backends/package.json", import.meta.url));
+async function script(module: string): Promise<string> {
   const build = await rolldown({
-    input: join(import.meta.dirname, "page.mjs"),
+    input: join(import.meta.dirname, module),
     platform: "browser",
     resolve: {
       conditionNames: ["browser", "import", "default"],
@@ -106,6 +103,7 @@ describe.skipIf(!hasBrowser)(`a page with models of its own${withoutBrowser}`, (
   let browser: Browser;
   let page: Page;
   let complaints: string[];
+  let url: string;
 
   /** Calls a function of the page's script. */
   const call = <T>(name: string, ...args: unknown[]): Promise<T> =>
@@ -118,13 +116,17 @@ describe.skipIf(!hasBrowser)(`a page with models of its own${withoutBrowser}`, (
       triton.bind({
         modelName,
         inferFunc: onnxruntime({ model, engine: "native" }),
-        config: { maxBatchSize: 8 },
+        config: { maxBatchSize: 64 },
       });
     }
     models.set("iris", await readFile(irisModel));
     await triton.ready();
     const v2 = toNodeListener(fetchHandler(triton));
-    const code = await script();
+    const scripts = new Map([
+      ["page.js", await script("page.mjs")],
+      ["page-worker.js", await script("page-worker.mjs")],
+      ["tf.js", await readFile(join(require.resolve("@tensorflow/tfjs"), "..", "tf.min.js"), "utf8")],
+    ]);
     server = createServer(async (request, response) => {
       const { pathname } = new URL(request.url!, "http://localhost");
       const [, folder, file = ""] = pathname.split("/");
@@ -132,7 +134,7 @@ describe.skipIf(!hasBrowser)(`a page with models of its own${withoutBrowser}`, (
       if (folder === "models") return void response.end(models.get(file.replace(".onnx", "")));
       const extension = pathname.split(".").at(-1)!;
       response.setHeader("content-type", TYPES[extension] ?? "text/html");
-      if (folder === "page.js") response.end(code);
+      if (scripts.has(folder!)) response.end(scripts.get(folder!));
       else if (folder === "ort") response.end(await readFile(join(ortFolder, file)));
       else
         response.end(
@@ -140,8 +142,9 @@ describe.skipIf(!hasBrowser)(`a page with models of its own${withoutBrowser}`, (
         );
     });
     await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
-    browser = await openBrowser();
-    const opened = await openPage(browser, `http://localhost:${(server.address() as AddressInfo).port}/`);
+    browser = await openBrowser(["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"]);
+    url = `http://localhost:${(server.address() as AddressInfo).port}/`;
+    const opened = await openPage(browser, url);
     page = opened.page;
     complaints = opened.complaints;
     await page.waitForFunction("window.tests !== undefined");
@@ -172,6 +175,75 @@ describe.skipIf(!hasBrowser)(`a page with models of its own${withoutBrowser}`, (
     expect(first).toBeCloseTo(0.99797, 4);
   });
 
+  it("runs a model in web workers, which get the batches that the page joins", async () => {
+    const { first, bad, details, ...counts } = await call<{
+      first: number[];
+      bad: string;
+      details: unknown[];
+    }>("webWorkers");
+    for (const value of first) expect(value).toBeCloseTo(0.99797, 4);
+    expect(counts).toEqual({ executionCount: 2, inferenceCount: 4 });
+    expect(details).toEqual([0, 1].map(() => ({ executionProvider: "wasm", engine: "web" })));
+    expect(bad).toMatch(/^INVALID_ARG .*'measurements'/);
+  });
+
+  it("runs a model of TensorFlow.js", async () => {
+    await page.addScriptTag({ url: "/tf.js" });
+    expect(await call("tensorflow")).toEqual({
+      sizes: [2],
+      answers: [
+        [4, 6],
+        [5, 8],
+      ],
+    });
+  });
+
+  it("runs an ONNX model by WebGPU", async (context) => {
+    const inputs = { x: Array.from({ length: WIDTH }, (_, i) => i / WIDTH) };
+    const result = await call<{ details: object; answers: number[][][] } | undefined>(
+      "webgpu",
+      "network-1",
+      inputs,
+    );
+    if (result === undefined) return context.skip("this Chromium has no WebGPU");
+    expect(result.details).toEqual({ executionProvider: "webgpu", engine: "web" });
+    const { outputs } = await call<{ outputs: { y: number[] } }>("onnx", "network-1", inputs);
+    for (const [answer] of result.answers)
+      answer!.forEach((value, i) => void expect(Math.abs(value - outputs.y[i]!)).toBeLessThan(1e-4));
+  });
+
+  it("runs on one thread without SharedArrayBuffer, whatever number is set", async () => {
+    const { outputs, ...host } = await call<{ outputs: { probabilities: number[] } }>("threads", "iris", {
+      measurements: [5.1, 3.5, 1.4, 0.2],
+    });
+    expect(host).toEqual({ shared: "undefined", isolated: false });
+    expect(outputs.probabilities[0]).toBeCloseTo(0.99797, 4);
+  });
+
+  it("says that a processor has no SIMD", async () => {
+    const old = await openBrowser(["--js-flags=--noenable-ssse3"]);
+    try {
+      const opened = await openPage(old, url);
+      await opened.page.waitForFunction("window.tests !== undefined");
+      expect(await opened.page.evaluate("tests.badModel()")).toBe(
+        "UNSUPPORTED engine 'wasm': expected a host with WebAssembly with SIMD, got one without it",
+      );
+    } finally {
+      await old.close();
+    }
+  });
+
+  it("ends with a page that is closed in the middle of a run, and disturbs no other page", async () => {
+    const other = await openPage(browser, url);
+    await other.page.waitForFunction("window.tests !== undefined");
+    const x = JSON.stringify(Array.from({ length: 512 }, () => 0.1));
+    void other.page.evaluate(`tests.runForEver("heavy", { x: ${x} })`).catch(() => {});
+    await other.page.waitForFunction("window.runs > 2");
+    await other.page.close();
+    expect(other.complaints).toEqual([]);
+    expect(await call("stream")).toEqual([0, 1, 2]);
+  });
+
   it("names what is wrong with a model that does not load", async () => {
     expect(await call("badModel")).toMatch(/^INVALID_ARG cannot load the ONNX model of 100 bytes: /);
   });
@@ -200,6 +272,28 @@ describe.skipIf(!hasBrowser)(`a page with models of its own${withoutBrowser}`, (
       "heavy",
     );
     expect(next).toBe(localMs <= remoteMs ? "local" : "remote");
+    await session.send("Emulation.setCPUThrottlingRate", { rate: 1 });
+  });
+
+  it("chooses the better side over a range of devices", { timeout: 300_000, retry: 2 }, async () => {
+    const session = await page.context().newCDPSession(page);
+    await call("openHybrid", "heavy");
+    const row = Array.from({ length: 512 }, (_, i) => Math.sin(i));
+    const x = Array.from({ length: 48 }, () => row);
+    const medianOf = (all: number[]) =>
+      all.toSorted((a, b) => a - b)[all.length >> 1] ?? Number.POSITIVE_INFINITY;
+    for (const rate of [1, 4, 16]) {
+      await session.send("Emulation.setCPUThrottlingRate", { rate });
+      const calls = await call<["local" | "remote", number][]>("choices", "heavy", { x }, 60);
+      const times = (side: string) => calls.filter(([one]) => one === side).map(([, ms]) => ms);
+      const [here, there] = [times("local"), times("remote")];
+      const cost = [here, there].reduce(
+        (sum, all) => sum + (all.length === 0 ? 0 : all.length * medianOf(all)),
+        0,
+      );
+      const best = Math.min(medianOf(here), medianOf(there));
+      expect(cost / calls.length / best).toBeLessThan(1.1);
+    }
     await session.send("Emulation.setCPUThrottlingRate", { rate: 1 });
   });
 

@@ -11,3 +11,10 @@ export {
   hybrid,
 } from "./web/hybrid.js";
 export { WebTriton, type WebTritonOptions } from "./web/web-triton.js";
+export {
+  serveWebWorker,
+  type WebWorker,
+  type WebWorkerEvent,
+  type WebWorkerModel,
+  webWorker,
+} from "./web/web-worker.js";

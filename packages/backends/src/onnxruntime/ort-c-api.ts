@@ -65,9 +65,14 @@ export const loadedLibraries = new Map<string, OrtApi>();
  * @param file path of the library; by default that of {@link chooseLibrary}
  * @param provider prefers a library that has the files of this execution provider, if `file` is missing
  * @throws TritonError UNAVAILABLE when koffi or the library is missing or does not load, or when the library does not
- * have {@link API_VERSION}; UNSUPPORTED when the program has limited the stack of koffi's calls
+ * have {@link API_VERSION}; UNSUPPORTED on Bun, and when the program has limited the stack of
+ * koffi's calls
  */
 export function loadOrtApi(file?: string, provider?: string): OrtApi {
+  // A batch of which the model is closed never calls back there.
+  if (process.versions.bun !== undefined) {
+    throw errorFor("PLATFORM_NOT_SUPPORTED", "engine 'native': expected Node.js or Deno, got Bun");
+  }
   disableTelemetry();
   const key = file ?? ` ${provider ?? ""}`;
   let api = loadedLibraries.get(key);

@@ -8,7 +8,8 @@ import type { SessionData } from "./onnx-options.js";
 import { isOutOfMemory, MOST_BYTES, refuseWithoutSimd, tooLarge } from "./wasm-host.js";
 
 /*
- * The engine `wasm`: ONNX Runtime compiled to WebAssembly, by the package `onnxruntime-web`. It has the interface of
+ * The engine `wasm`: ONNX Runtime compiled to WebAssembly, by `onnxruntime-web` or the build of it
+ * in `@tritonjs/onnxruntime-wasm`. It has the interface of
  * `onnxruntime-node`, so sessions are used alike. What differs is here: threads belong to the runtime and not to a
  * session, files are read by JavaScript, and memory ends at 4 GB.
  */
@@ -21,24 +22,33 @@ export interface OrtWeb {
   };
 }
 
-/** True if `onnxruntime-web` is installed next to this package or to the program. */
+/** Packages with ONNX Runtime as WebAssembly: all its builds, or the one that is needed. */
+const ORT_WEB = ["onnxruntime-web", "@tritonjs/onnxruntime-wasm"] as const;
+
+/** The package that is installed next to this package or to the program, if there is one. */
+function installedOrtWeb(): (typeof ORT_WEB)[number] | undefined {
+  return ORT_WEB.find((name) => findInstalled(name, import.meta.url) !== undefined);
+}
+
+/** True if a package with ONNX Runtime as WebAssembly is installed next to this package or to the program. */
 export function hasOrtWeb(): boolean {
-  return findInstalled("onnxruntime-web", import.meta.url) !== undefined;
+  return installedOrtWeb() !== undefined;
 }
 
 /**
  * Loads ONNX Runtime as WebAssembly.
  *
  * @param threads threads of an operator. All sessions of a thread of JavaScript share those of the first session
- * @throws TritonError UNAVAILABLE if `onnxruntime-web` is not installed, UNSUPPORTED without WebAssembly or SIMD
+ * @throws TritonError UNAVAILABLE if no package with it is installed, UNSUPPORTED without WebAssembly or SIMD
  */
 export async function importOrtWeb(threads: number): Promise<OrtWeb> {
   refuseWithoutSimd();
+  const name = installedOrtWeb() ?? "@tritonjs/onnxruntime-wasm";
   let ort: OrtWeb;
   try {
-    ort = await importPeer<OrtWeb>("onnxruntime-web", import.meta.url);
+    ort = await importPeer<OrtWeb>(name, import.meta.url);
   } catch (error) {
-    const text = `cannot load onnxruntime-web (${TritonError.from(error).message}): install it next to @tritonjs/backends`;
+    const text = `cannot load ${name} (${TritonError.from(error).message}): install it next to @tritonjs/backends`;
     throw errorFor("PACKAGE_NOT_INSTALLED", text, { cause: error });
   }
   // Threads of WebAssembly share memory, which some hosts do not have.

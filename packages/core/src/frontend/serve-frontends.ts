@@ -195,7 +195,8 @@ function defaultFrontendThreads(cores: number): number {
  * threads cannot share a port here, or the package is not installed.
  *
  * @returns the frontends in the order in which they are to be opened
- * @throws TritonError UNAVAILABLE without the package, or without a way to share a port; UNSUPPORTED on macOS and Windows.
+ * @throws TritonError UNAVAILABLE without the package, or without a way to share a port; UNSUPPORTED on macOS, on Windows, and on
+ * Bun.
  */
 export async function placeFrontends(
   frontends: readonly Frontend[],
@@ -205,6 +206,11 @@ export async function placeFrontends(
   const count = threads === "auto" ? defaultFrontendThreads(availableCores()) : threads;
   if (count === 0) return frontends;
   const isAsked = threads !== "auto";
+  // Its threads do not end while they have connections, and a dead one is not noticed.
+  if (process.versions.bun !== undefined) {
+    if (!isAsked) return frontends;
+    throw errorFor("PLATFORM_NOT_SUPPORTED", "frontend threads: expected Node.js or Deno, got Bun");
+  }
   if (!canSharePorts()) {
     if (!isAsked) return frontends;
     if (process.platform === "darwin" || process.platform === "win32") {

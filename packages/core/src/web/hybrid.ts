@@ -16,7 +16,7 @@ export interface HybridOptions<Inputs, LocalOptions, RemoteOptions, Result> {
   /** The same model on a server: `new ModelClient(url, "model")`. */
   readonly remote: HybridSide<Inputs, RemoteOptions, Result>;
   /** Time, for tests. */
-  readonly clock?: Pick<Clock, "now">;
+  readonly clock?: Pick<Clock, "now" | "setTimer">;
 }
 
 /** Options of a call, which both sides take. */
@@ -45,7 +45,7 @@ const OPTION_TYPES = optionTypes<HybridOptions<never, never, never, never>>({
 
 /**
  * Joins a model on this device and the same model on a server. Calls go where answers come sooner, as measured, and to
- * the other side if one fails. The slower side is tried again from time to time, seldom enough to cost about 5%.
+ * the other side if one fails, or if the server is silent. The slower side is tried again from time to time, seldom enough to cost about 5%.
  *
  * @throws TritonError INVALID_ARG for an unknown option. A call rejects with the error of the server if both sides fail
  * @example
@@ -62,7 +62,7 @@ export function hybrid<Inputs, LocalOptions, RemoteOptions, Result>(
 }
 
 class Hybrid<Inputs, LocalOptions, RemoteOptions, Result> implements HybridModel<Inputs, Result> {
-  readonly #clock: Pick<Clock, "now">;
+  readonly #clock: Pick<Clock, "now" | "setTimer">;
   readonly #local: Side<HybridSide<Inputs, LocalOptions, Result>>;
   readonly #remote: Side<HybridSide<Inputs, RemoteOptions, Result>>;
   /** Calls since the slower side was tried. */
@@ -96,12 +96,32 @@ class Hybrid<Inputs, LocalOptions, RemoteOptions, Result> implements HybridModel
     const second = first === this.#local ? this.#remote : this.#local;
     const isSlower = (first.expectedMs ?? 0) > (second.expectedMs ?? Number.POSITIVE_INFINITY);
     this.#sinceTrial = isSlower ? 0 : this.#sinceTrial + 1;
+    const other = second.isUsable(this.#clock.now()) ? second : undefined;
     try {
-      return await this.#run(first, method, inputs, options);
+      const answer = this.#run(first, method, inputs, options);
+      if (first === this.#local || other === undefined) return await answer;
+      const patienceMs = PATIENCE * Math.max(first.expectedMs ?? 0, second.expectedMs ?? 0, SHORTEST_MS);
+      return await this.#withoutServer(answer, patienceMs, () => this.#run(second, method, inputs, options));
     } catch (error) {
       if (!mayPassElsewhere(error) || second.model === undefined) throw error;
       return await this.#run(second, method, inputs, options);
     }
+  }
+
+  /** Also runs the model here if the server is silent for too long: it may be gone without a word. */
+  #withoutServer(
+    answer: Promise<Result>,
+    patienceMs: number,
+    runHere: () => Promise<Result>,
+  ): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const timer = this.#clock.setTimer(patienceMs, () => {
+        this.#remote.failed(this.#clock.now());
+        // If that fails too, the server may still answer.
+        runHere().then(resolve, () => {});
+      });
+      answer.then(resolve, reject).finally(() => timer.cancel());
+    });
   }
 
   async #run(
@@ -137,6 +157,10 @@ class Hybrid<Inputs, LocalOptions, RemoteOptions, Result> implements HybridModel
   }
 }
 
+/** How many times the expected duration the server may be silent before the model also runs here, and the least. */
+const PATIENCE = 4;
+const SHORTEST_MS = 50;
+
 /** Calls of the faster side between two of the slower one, if that takes up to twice as long. */
 const CALLS_BETWEEN_TRIALS = 20;
 
@@ -144,8 +168,8 @@ const CALLS_BETWEEN_TRIALS = 20;
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
 
-/** Share of the last call in the expected duration. */
-const NEWEST = 0.3;
+/** Calls of which the median is expected of the next one: a single slow call does not change the side. */
+const RECENT_CALLS = 3;
 
 /** A side with what was measured of it. */
 class Side<Model> {
@@ -153,6 +177,7 @@ class Side<Model> {
   model: Model | undefined;
   expectedMs: number | undefined;
   #calls = 0;
+  readonly #recentMs: number[] = [];
   #pauseMs = 0;
   #pausedUntil = Number.NEGATIVE_INFINITY;
 
@@ -177,8 +202,10 @@ class Side<Model> {
     this.#pauseMs = 0;
     this.#calls++;
     // The first call prepares the session or the connection, and says little about the others.
-    if (this.expectedMs === undefined || this.#calls === 2) this.expectedMs = durationMs;
-    else this.expectedMs += NEWEST * (durationMs - this.expectedMs);
+    if (this.#calls === 2 || this.#recentMs.length === RECENT_CALLS) this.#recentMs.shift();
+    this.#recentMs.push(durationMs);
+    const sorted = this.#recentMs.toSorted((a, b) => a - b);
+    this.expectedMs = sorted[(sorted.length - 1) >> 1];
   }
 
   failed(now: number): void {

@@ -25,8 +25,24 @@ class Side {
   inferBatch = this.inferSample;
 }
 
+/** A clock whose timers run when `fire` is called. */
+function testClock() {
+  const timers = new Set<() => void>();
+  const clock = {
+    time: 0,
+    now: () => clock.time,
+    setTimer(_delayMs: number, run: () => void) {
+      timers.add(run);
+      return { cancel: () => void timers.delete(run) };
+    },
+    fire: () => timers.forEach((run) => void run()),
+    timers,
+  };
+  return clock;
+}
+
 function open(localMs: number, remoteMs: number) {
-  const clock = { time: 0, now: () => clock.time };
+  const clock = testClock();
   const [local, remote] = [new Side(clock, localMs), new Side(clock, remoteMs)];
   return { clock, local, remote, model: hybrid({ local, remote, clock }) };
 }
@@ -73,6 +89,26 @@ describe("hybrid()", () => {
     expect(model.status().next).toBe("remote");
   });
 
+  it("runs the model here when the server is silent, and leaves the server alone", async () => {
+    const { clock, local, remote, model } = open(30, 5);
+    for (let i = 0; i < 10; i++) await model.inferSample(i);
+    expect(model.status().next).toBe("remote");
+    const silent = new Promise<number>(() => {});
+    remote.inferSample = () => silent;
+    const answer = model.inferSample(4);
+    clock.fire();
+    expect(await answer).toBe(8);
+    const before = local.calls;
+    for (let i = 0; i < 10; i++) expect(await model.inferSample(i)).toBe(2 * i);
+    expect(local.calls - before).toBe(10);
+  });
+
+  it("keeps no timer of a call that is answered", async () => {
+    const { clock, model } = open(30, 5);
+    for (let i = 0; i < 10; i++) await model.inferSample(i);
+    expect(clock.timers.size).toBe(0);
+  });
+
   it("passes on faults of the request without asking the other side", async () => {
     const { local, remote, model } = open(5, 20);
     local.error = new TritonError("INVALID_ARG", "unexpected shape");
@@ -81,7 +117,7 @@ describe("hybrid()", () => {
   });
 
   it("uses the server until the model is here, and if it never comes", async () => {
-    const clock = { time: 0, now: () => clock.time };
+    const clock = testClock();
     const remote = new Side(clock, 20);
     const model = hybrid({ local: Promise.reject(new Error("no WebAssembly")), remote, clock });
     for (let i = 0; i < 3; i++) expect(await model.inferSample(i)).toBe(2 * i);

@@ -1,0 +1,2 @@
+/* Answers with its input. */
+export default (requests) => requests.map(({ inputs: { x } }) => ({ y: x }));
