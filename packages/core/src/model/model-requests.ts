@@ -40,6 +40,7 @@ import {
 import { getOrAdd, LinkedList } from "../system/collections.js";
 import { copyTensor } from "../tensor-rows.js";
 import type { Callee, CallGraph, ModelServer } from "./model-server.js";
+import type { Residence } from "./residence.js";
 
 interface RequestsModel extends Callee {
   readonly name: string;
@@ -51,6 +52,7 @@ interface RequestsModel extends Callee {
   readonly scheduler: Scheduler;
   readonly statistics: ModelStatistics;
   readonly instances: InstanceGroup;
+  readonly residence: Residence | undefined;
 }
 
 /** The requests of one model from validation until they settle: their deadlines and statistics. */
@@ -101,9 +103,9 @@ export class ModelRequests implements RequestObserver {
   }
 
   #accept(request: InferenceRequest): void {
-    const { validator, instances, clock, statistics, deadlines } = this.#model;
+    const { validator, instances, clock, statistics, deadlines, residence } = this.#model;
     validator.validate(request);
-    const unhealthy = instances.unhealthyReason;
+    const unhealthy = instances.unhealthyReason ?? residence?.failure;
     if (unhealthy !== undefined) throw unhealthy;
     request.queueStart = clock.now();
     if (request.deadline !== undefined && request.deadline <= request.queueStart) {
@@ -127,6 +129,7 @@ export class ModelRequests implements RequestObserver {
       statistics.pendingCount--;
       throw this.#refused(request, error);
     }
+    if (residence?.isResident === false && !request.settled) residence.want(request.callers.length > 0);
     if (requestQueued.hasSubscribers && !request.executing && !request.settled) {
       requestQueued.publish({ request: this.#shown(request), waiting: statistics.pendingCount });
     }

@@ -15,6 +15,7 @@ import type { ShareLedger } from "../scheduler/fair-shares.js";
 import type { VariableLength } from "../scheduler/grouping-scheduler.js";
 import type { Clock } from "../system/clock.js";
 import type { HostPolicies } from "../system/host-policy.js";
+import type { Residence, TenantModel } from "./residence.js";
 
 export type ExecutorFactory = (context: ExecutorContext) => Executor;
 
@@ -55,6 +56,8 @@ export interface ModelPlan {
   readonly directory?: string | undefined;
   /** If true, the version stays LOADING after loading, until `publish`. */
   readonly held?: boolean;
+  /** If true, the version is in memory before it serves, whatever the server's options say. */
+  readonly loadsNow?: boolean;
 }
 
 export interface ModelServer {
@@ -76,6 +79,8 @@ export interface ModelServer {
   /** Decides which requests of this process are traced. */
   readonly tracing?: Tracing | undefined;
   readonly metricsConfig: ResolvedMetricsConfig;
+  /** Gives models their places in memory; undefined if all models are always there. */
+  readonly residents?: { admit(model: TenantModel): Residence | undefined } | undefined;
 }
 
 export interface Callee {

@@ -1,5 +1,6 @@
 import {
   errorFor,
+  type Isolation,
   type ModelConfig,
   type ModelInstanceGroup,
   statusText,
@@ -27,6 +28,7 @@ import { EnsembleMembers, type MemberOf } from "./ensemble-members.js";
 import { type InstanceUpdate, LiveInstances } from "./live-instances.js";
 import { ModelRequests } from "./model-requests.js";
 import type { ModelPlan, ModelServer } from "./model-server.js";
+import type { Residence, TenantModel } from "./residence.js";
 import type { ModelState, PayloadSnapshot, QueueSnapshot, RegisteredVersion } from "./version-status.js";
 
 /** Decides which version of a model answers the requests that name none, while a new version is rolled out. */
@@ -47,7 +49,7 @@ export interface VersionRouter {
  *    +--load fails--> UNAVAILABLE (reason)
  * ```
  */
-export class ModelVersion implements RegisteredVersion {
+export class ModelVersion implements RegisteredVersion, TenantModel {
   readonly name: string;
   readonly namespace: string;
   readonly version: number;
@@ -72,6 +74,8 @@ export class ModelVersion implements RegisteredVersion {
   /** Set while requests to the model that name no version are divided among several. */
   router: VersionRouter | undefined;
 
+  /** Its place in memory; undefined for a version that is always there. */
+  readonly residence: Residence | undefined;
   readonly #live: LiveInstances;
   readonly requests: ModelRequests;
   /** Set for an ensemble. */
@@ -106,7 +110,9 @@ export class ModelVersion implements RegisteredVersion {
     this.statistics.latencies = createLatencies(config, server.metricsConfig);
     this.deadlines = new DeadlineQueue(server.clock);
     this.validator = new RequestValidator(config);
-    this.#live = new LiveInstances(plan, server, this.statistics, this.validator);
+    this.residence = server.residents?.admit(this);
+    const isAway = this.residence !== undefined;
+    this.#live = new LiveInstances(plan, server, this.statistics, this.validator, isAway);
     this.instances = this.#live.group;
     this.scheduler = createScheduler(this, server);
     this.instances.serve(this.scheduler);
@@ -125,19 +131,40 @@ export class ModelVersion implements RegisteredVersion {
   }
 
   get config(): ModelConfig {
-    return this.#live.config;
+    return this.#live?.config ?? this.plan.config;
+  }
+
+  get inflightCount(): number {
+    return this.requests.count;
+  }
+
+  get isolation(): Isolation | undefined {
+    return this.instances.instances[0]?.executor.isolation;
+  }
+
+  arrive(): Promise<void> {
+    return this.#live.arrive();
+  }
+
+  leave(): Promise<void> {
+    return this.#live.leave();
+  }
+
+  failQueued(error: TritonError): void {
+    this.scheduler.failQueued(error);
   }
 
   /** Cached outputs and keys of the cache need the elements. */
   get takesSources(): boolean {
     return (
       this.config.responseCache?.enable !== true &&
+      this.residence?.isResident !== false &&
       this.instances.instances.every(({ executor }) => executor.takesSources === true)
     );
   }
 
   get crashReason(): string | undefined {
-    return this.instances.crashReason?.message;
+    return this.residence?.problem ?? this.instances.crashReason?.message;
   }
 
   /** Resolves when the version is READY; rejects if loading failed. An ensemble waits for its members. */
@@ -148,7 +175,7 @@ export class ModelVersion implements RegisteredVersion {
   /** Puts a version that was held back into service, once it is loaded. */
   publish(): void {
     this.#held = false;
-    if (this.state === "LOADING" && !this.isEnsemble) this.#enter("READY");
+    if (this.state === "LOADING" && !this.isEnsemble) this.#enter("READY", this.reason);
   }
 
   /** False if a request would have to wait for others. */
@@ -270,10 +297,12 @@ export class ModelVersion implements RegisteredVersion {
   async #load(): Promise<void> {
     const start = this.clock.now();
     try {
-      await this.#live.start();
+      if (this.residence === undefined) await this.#live.start();
+      else await this.residence.start(this.plan.loadsNow === true);
       this.statistics.loadDurationMs = this.clock.now() - start;
-      if (!this.#held) this.#enter("READY");
+      if (!this.#held) this.#enter("READY", this.reason);
     } catch (error) {
+      this.residence?.end();
       await this.instances.stop();
       this.#enter("UNAVAILABLE", this.#loadFailed(error));
       throw error;
@@ -296,6 +325,7 @@ export class ModelVersion implements RegisteredVersion {
     const over = Promise.race([answered, cutOff]);
     if (!(await settledWithin(this.clock, drainTimeoutMs, over))) this.#cutOff();
     await this.instances.idle(true);
+    this.residence?.end();
     await this.instances.stop();
     this.#enter("UNAVAILABLE", "unloaded");
   }

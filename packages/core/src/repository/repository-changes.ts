@@ -179,7 +179,7 @@ class AppliedChange {
     const { state, loader } = this;
     const previous = this.#previous.get(key);
     try {
-      const { removed } = await loader.load(named, previous);
+      const { removed } = await loader.load(named, previous, this.poll.byName?.has(model.id.name) === true);
       await model.agents?.completed();
       state.failed.delete(key);
       state.failedFiles.delete(key);
@@ -339,13 +339,18 @@ export class ModelLoader {
    * if one of those fails. A version is kept when its directory and the configuration have not changed. Changed
    * instance groups are applied while it serves.
    *
+   * @param loadsNow whether the versions are in memory before they serve, whatever the options say
    * @throws TritonError INVALID_ARG with the state of each version that could not be loaded, and why.
    */
-  async load(polled: PolledModel, previous: PolledModel | undefined): Promise<LoadedModel> {
+  async load(
+    polled: PolledModel,
+    previous: PolledModel | undefined,
+    loadsNow: boolean,
+  ): Promise<LoadedModel> {
     this.server.registry.announce(polled.id.name, polled.id.namespace);
     const versions = await this.#findVersions(polled);
     const outcomes = await Promise.all(
-      versions.map((version) => this.#loadVersion(polled, previous, version)),
+      versions.map((version) => this.#loadVersion(polled, previous, version, loadsNow)),
     );
     const failures = outcomes.flatMap(({ failure }) => failure ?? []);
     const fresh = outcomes.flatMap((outcome) => outcome.fresh ?? []);
@@ -392,6 +397,7 @@ export class ModelLoader {
     polled: PolledModel,
     previous: PolledModel | undefined,
     version: number,
+    loadsNow: boolean,
   ): Promise<VersionOutcome> {
     const { registry, log } = this.server;
     const { name, namespace } = polled.id;
@@ -408,7 +414,7 @@ export class ModelLoader {
     show("LOADING");
     try {
       const fresh = await this.#permits.run(
-        () => this.#create(polled, version, serving === undefined),
+        () => this.#create(polled, version, serving, loadsNow || serving?.residence?.isResident === true),
         undefined,
       );
       return { version, fresh };
@@ -437,7 +443,7 @@ export class ModelLoader {
       const update = isSame
         ? undefined
         : await serving.updateInstances(this.#groupsFor(serving.config, instanceGroup));
-      serving.reason = "";
+      if (serving.residence === undefined) serving.reason = "";
       this.#held.get(serving)!.prepared = polled.config;
       return { version, ...update };
     } catch (error) {
@@ -487,13 +493,18 @@ export class ModelLoader {
   /**
    * Creates a version and loads it. A version that fails is retried as often as the options say.
    *
-   * @param visible whether the registry shows the version while it loads
+   * @param serving the version that it replaces. Otherwise the registry shows the version while it loads
    * @throws the error of the last attempt
    */
-  async #create(polled: PolledModel, version: number, visible: boolean): Promise<ModelVersion> {
+  async #create(
+    polled: PolledModel,
+    version: number,
+    serving: ModelVersion | undefined,
+    loadsNow: boolean,
+  ): Promise<ModelVersion> {
     for (let left = this.options.modelLoadRetryCount ?? 0; ; left--) {
       try {
-        return await this.#createOnce(polled, version, visible);
+        return await this.#createOnce(polled, version, serving, loadsNow);
       } catch (error) {
         const { name } = polled.id;
         this.server.log.error(`failed to load '${name}' version ${version}: ${statusText(error)}`, {
@@ -505,22 +516,29 @@ export class ModelLoader {
     }
   }
 
-  async #createOnce(polled: PolledModel, version: number, visible: boolean): Promise<ModelVersion> {
+  async #createOnce(
+    polled: PolledModel,
+    version: number,
+    serving: ModelVersion | undefined,
+    loadsNow: boolean,
+  ): Promise<ModelVersion> {
     const { registry, log } = this.server;
     const { plan, close } = await planVersion(polled, version, this.options, this.server, true);
     let model: ModelVersion;
     try {
       log.verbose(1, `\n${writePrototxt(plan.config)}`);
       const labels = new Map([...memberLabels(plan.config, registry), ...plan.labels]);
-      model = this.server.create({ ...plan, labels });
+      model = this.server.create({ ...plan, labels, loadsNow });
     } catch (error) {
       await close();
       throw error;
     }
-    if (visible && !model.isEnsemble) registry.add(model);
+    if (serving === undefined && !model.isEnsemble) registry.add(model);
     const agents = polled.agents?.hold();
     try {
       await model.loaded;
+      // Its description may have opened a model that stays on disk.
+      if (model.residence !== undefined) await close();
     } catch (error) {
       agents?.leaves();
       agents?.gone();

@@ -139,6 +139,8 @@ export interface Poll {
   readonly gone: ReadonlySet<ModelKey>;
   /** Why models cannot be polled, by name. */
   readonly problems: ReadonlyMap<string, TritonError>;
+  /** Models that were asked for by name. */
+  readonly byName?: ReadonlySet<string>;
 }
 
 export function pollResult(result: Partial<Poll>): Poll {
@@ -241,7 +243,7 @@ export class RepositoryPoller {
         (name) => !seen.has(name) && !this.state.server.registry.isBound(name),
       );
     }
-    return pollResult({ changed, unchanged, problems });
+    return pollResult({ changed, unchanged, problems, byName: new Set(names) });
   }
 
   #target(id: ModelId, repository: RepositorySource, explicit: boolean): PollTarget {

@@ -45,6 +45,7 @@ import { inferByName } from "../in-process/infer-in-process.js";
 import { callModels } from "../in-process/stream-in-process.js";
 import type { ModelControl } from "../instance/backend.js";
 import { createRateLimiter, MachinePlan } from "../instance/machine-plan.js";
+import { ResidentModels } from "../model/resident-models.js";
 import { CallGraph, type ModelPlan, type ModelServer, sharedByAll } from "../model/model-server.js";
 import { ModelVersion } from "../model/model-version.js";
 import { ModelRegistry } from "../model/registry.js";
@@ -438,6 +439,7 @@ class TritonServer {
     models.onRollout = (name, parameters) => {
       void this.rollouts().then((rollouts) => rollouts.configured(name, parameters));
     };
+    this.metrics.add(models.residents.families());
     // The rest throws no error, so the registry of the program keeps no metrics of a server that failed.
     this.metrics.open();
     const inspector = new ServerInspector({
@@ -567,6 +569,7 @@ class ModelsOfServer {
   readonly gpus: Gpus;
   readonly hostPolicies: HostPolicies;
   readonly tracing: Tracing | undefined;
+  readonly residents: ResidentModels;
   /** Loads and unloads models of the repository, once the repository exists. */
   control: ModelControl | undefined;
   /** Called with the parameters of a model whose configuration has a rollout. */
@@ -605,6 +608,7 @@ class ModelsOfServer {
       log.of("rate_limiter"),
       this.clock,
     );
+    this.residents = new ResidentModels(options, this.clock, log.of("residency"));
     this.#shared = {
       clock: this.clock,
       tracing: this.tracing,
@@ -624,6 +628,7 @@ class ModelsOfServer {
       calls: new CallGraph(rateLimiter instanceof MachinePlan ? rateLimiter : undefined),
       log,
       metrics,
+      residents: this.residents,
       metricsConfig: { ...DEFAULT_METRICS_CONFIG, ...options.metricsConfig },
     };
   }
@@ -646,6 +651,7 @@ class ModelsOfServer {
 
   /** Releases the shared parts, after the last model has been taken out of service. */
   async close(): Promise<void> {
+    this.residents.close();
     try {
       await this.#shared.responseCache?.close();
     } catch (error) {
