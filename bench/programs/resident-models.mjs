@@ -6,10 +6,10 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
-import { answerCalls, programOptions } from "../support/program.mjs";
-import { percentile } from "../support/pairs.mjs";
-import { importOf } from "../support/tree.mjs";
 import { onnxModel } from "../../examples/onnx-writer/dist/onnx-writer.js";
+import { percentile } from "../support/pairs.mjs";
+import { answerCalls, programOptions } from "../support/program.mjs";
+import { importOf } from "../support/tree.mjs";
 
 const { tree, models = 1000, budgetMb, width = 64 } = programOptions();
 const { Triton } = await importOf(tree, "core");
@@ -22,7 +22,11 @@ const weights = (name, seed, ...dims) => ({
   data: Float32Array.from({ length: dims.reduce((a, b) => a * b, 1) }, (_, i) => Math.sin(seed + i) / 8),
 });
 const value = (name, ...dims) => ({ name, elemType: "FLOAT", dims: ["batch", ...dims] });
-const gemm = (input, layer, output) => ({ op: "Gemm", inputs: [input, `w${layer}`, `b${layer}`], outputs: [output] });
+const gemm = (input, layer, output) => ({
+  op: "Gemm",
+  inputs: [input, `w${layer}`, `b${layer}`],
+  outputs: [output],
+});
 
 for (let i = 0; i < models; i++) {
   const directory = join(folder, `m${i}`, "1");

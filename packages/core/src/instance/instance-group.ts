@@ -338,7 +338,8 @@ function whyNoneCanRun(
     reason ??= instance.unhealthyReason;
   }
   // Instances that are about to be removed do not count: others will come.
-  if (reason !== undefined || instances.length === 0 || !instances.every(({ passive }) => passive)) return reason;
+  if (reason !== undefined || instances.length === 0 || !instances.every(({ passive }) => passive))
+    return reason;
   return errorFor(
     "ALL_INSTANCES_PASSIVE",
     "all instances are passive, so the model cannot take requests: set passive: false on one",

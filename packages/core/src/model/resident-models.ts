@@ -23,7 +23,7 @@ export interface ResidencyOptions {
 const MB = 2 ** 20;
 
 /** Memory of an instance besides its model's files: a thread with its runtime, or a process. */
-const THREAD_BYTES = 10 * MB;
+const THREAD_BYTES = 14 * MB;
 const PROCESS_BYTES = 50 * MB;
 
 /** Time in which the rate of requests follows a change, in milliseconds. */
@@ -84,7 +84,10 @@ export class ResidentModels {
     const { modelTtlSecs, modelMemoryBudgetMb } = options;
     for (const [name, value] of Object.entries({ modelTtlSecs, modelMemoryBudgetMb })) {
       if (value === undefined || (Number.isFinite(value) && value > 0)) continue;
-      throw errorFor("INVALID_OPTION", `new Triton(), option '${name}': expected a number above 0, got ${value}`);
+      throw errorFor(
+        "INVALID_OPTION",
+        `new Triton(), option '${name}': expected a number above 0, got ${value}`,
+      );
     }
     this.budgetBytes =
       modelMemoryBudgetMb === undefined ? Number.POSITIVE_INFINITY : modelMemoryBudgetMb * MB;
@@ -110,6 +113,12 @@ export class ResidentModels {
     const tenant = new Tenant(model, settings, this);
     this.#tenants.add(tenant);
     return tenant;
+  }
+
+  /** True for a model of a repository that is not in memory when it comes into service, unless it is loaded by name. */
+  startsOnDisk({ name, parameters }: ModelConfig): boolean {
+    const { loadOnDemand = false } = this.options;
+    return flagOf(name, parameters, "load_on_demand") ?? (loadOnDemand || this.usedBytes >= this.budgetBytes);
   }
 
   /** The families of the metrics page. */
@@ -139,9 +148,7 @@ export class ResidentModels {
       family("memory_bytes", "gauge", "Estimated memory of the model, 0 on disk", (one) => [
         [{}, one.holds ? one.bytes : 0],
       ]),
-      family("loads_total", "counter", "Times that the model came into memory", (one) => [
-        [{}, one.loads],
-      ]),
+      family("loads_total", "counter", "Times that the model came into memory", (one) => [[{}, one.loads]]),
       family("evictions_total", "counter", "Times that the model left memory, by reason", (one) =>
         (["ttl", "memory"] as const).map((reason) => [{ reason }, one.evictions[reason]] as const),
       ),
@@ -235,7 +242,8 @@ export class ResidentModels {
       const mayLeave = [...this.#tenants].some((one) => one.holds && !one.settings.keeps);
       if (!mayLeave) throw noRoom(tenant, this.budgetBytes);
       const missing = this.#freeFor(used - leaving + tenant.bytes);
-      if (missing > 0 && this.clock.now() - since > PATIENCE_MS) this.#least((one) => !one.hasSequences)?.leave("memory");
+      if (missing > 0 && this.clock.now() - since > PATIENCE_MS)
+        this.#least((one) => !one.hasSequences)?.leave("memory");
       const left = new Promise<void>((resolve) => {
         this.#left = resolve;
       });
@@ -283,32 +291,39 @@ export class ResidentModels {
     if (config.ensembleScheduling !== undefined || !(isOwn || (byServer && directory !== undefined))) {
       return undefined;
     }
-    const textOf = (key: string) => parameters[key]?.stringValue.trim();
-    const numberOf = (key: string) => {
-      const text = textOf(key);
+    const numberOf = (key: ResidencyParameter) => {
+      const text = parameters[key]?.stringValue.trim();
       if (text === undefined) return undefined;
       const value = Number(text);
       if (text !== "" && Number.isFinite(value) && value > 0) return value;
       throw parameterError(name, key, "a number above 0", text);
     };
-    const flagOf = (key: string) => {
-      const text = textOf(key);
-      if (text === undefined || text === "true" || text === "false") return text && text === "true";
-      throw parameterError(name, key, "'true' or 'false'", text);
-    };
     const ttl = numberOf("ttl_seconds") ?? modelTtlSecs;
     const memory = numberOf("memory_mb");
     return {
-      onDemand: flagOf("load_on_demand") || (textOf("load_on_demand") === undefined && loadOnDemand),
+      onDemand: flagOf(name, parameters, "load_on_demand") ?? loadOnDemand,
       ttlMs: ttl === undefined ? Number.POSITIVE_INFINITY : ttl * 1000,
       bytes: memory === undefined ? undefined : memory * MB,
-      keeps: flagOf("keep_loaded") || false,
+      keeps: flagOf(name, parameters, "keep_loaded") ?? false,
     };
   }
 }
 
 /** Parameters of a configuration that say when its model is in memory. */
 const RESIDENCY_PARAMETERS = ["load_on_demand", "ttl_seconds", "memory_mb", "keep_loaded"] as const;
+
+type ResidencyParameter = (typeof RESIDENCY_PARAMETERS)[number];
+
+function flagOf(
+  model: string,
+  parameters: ModelConfig["parameters"],
+  key: ResidencyParameter,
+): boolean | undefined {
+  const text = parameters[key]?.stringValue.trim();
+  if (text === undefined) return undefined;
+  if (text === "true" || text === "false") return text === "true";
+  throw parameterError(model, key, "'true' or 'false'", text);
+}
 
 function parameterError(model: string, key: string, expected: string, got: string): TritonError {
   return errorFor(

@@ -523,7 +523,9 @@ export class ModelLoader {
     loadsNow: boolean,
   ): Promise<ModelVersion> {
     const { registry, log } = this.server;
-    const { plan, close } = await planVersion(polled, version, this.options, this.server, true);
+    // A model that stays on disk is described without opening it.
+    const opens = loadsNow || this.server.residents?.startsOnDisk(polled.config) !== true;
+    const { plan, close } = await planVersion(polled, version, this.options, this.server, opens);
     let model: ModelVersion;
     try {
       log.verbose(1, `\n${writePrototxt(plan.config)}`);

@@ -1,4 +1,4 @@
-import { errorFor, statusText, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, statusText, TritonError } from "@tritonjs/protocol";
 import type { Gpus } from "../config/gpus.js";
 import type { ModelPlan } from "../model/model-server.js";
 import type { ModelVersion } from "../model/model-version.js";
@@ -21,6 +21,8 @@ export interface RepositoryServer {
   readonly registry: ModelRegistry;
   readonly gpus: Gpus;
   readonly hostPolicies: HostPolicies;
+  /** Knows which models start on disk only. */
+  readonly residents?: { startsOnDisk(config: ModelConfig): boolean } | undefined;
   create(plan: ModelPlan): ModelVersion;
 }
 

@@ -90,7 +90,11 @@ describe("models on demand", () => {
     expect(answers).toEqual([1, 2, 3]);
     expect(memory.loads).toEqual(["m0"]);
     expect(await triton.service.modelReadiness("m0", "")).toEqual({ ready: true, reason: "" });
-    expect((await triton.service.repositoryIndex(true))[0]).toEqual({ name: "m0", version: "1", state: "READY" });
+    expect((await triton.service.repositoryIndex(true))[0]).toEqual({
+      name: "m0",
+      version: "1",
+      state: "READY",
+    });
   });
 
   it("loads at the start what its configuration says, and at once what is loaded by name", async () => {
