@@ -47,7 +47,7 @@ export function tritonSettings(
     modelLoadThreadCount: Math.max(1, values["model-load-thread-count"]),
     modelLoadRetryCount: Math.max(0, values["model-load-retry-count"]),
     modelNamespacing: values["model-namespacing"],
-    loadOnDemand: values["load-on-demand"],
+    ...(values["load-on-demand"] && { loadOnDemand: true }),
     ...(values["model-ttl-secs"] !== 0 && { modelTtlSecs: values["model-ttl-secs"] }),
     ...(values["model-memory-budget-mb"] !== 0 && { modelMemoryBudgetMb: values["model-memory-budget-mb"] }),
     exitOnError: values["exit-on-error"],

@@ -60,6 +60,8 @@ export class InstanceGroup implements PlannedWork {
   #idleWaiters: (() => void)[] = [];
   readonly #parts = new Map<ModelInstance, InstanceGroup>();
   #user: InstanceUser = {};
+  /** True while its payloads wait for those of another group. */
+  #held = false;
   /** True while the batch is formed whose turn it is. */
   #forming = false;
 
@@ -208,7 +210,17 @@ export class InstanceGroup implements PlannedWork {
     if (dead !== undefined) payload.fail(dead);
   }
 
+  /** Starts no payload until a promise resolves. */
+  hold(until: Promise<unknown>): void {
+    this.#held = true;
+    void until.then(() => {
+      this.#held = false;
+      this.#freed();
+    });
+  }
+
   dispatch(): void {
+    if (this.#held) return;
     if (this.#limiter !== undefined) {
       this.#stage(this.#limiter);
       return;

@@ -78,6 +78,11 @@ export class ModelRequests implements RequestObserver {
     return this.#inflight.size;
   }
 
+  /** The requests in flight, oldest first. */
+  get inFlight(): readonly InferenceRequest[] {
+    return this.#inflight.all();
+  }
+
   empty(): Promise<void> {
     return this.#inflight.empty();
   }
@@ -331,11 +336,15 @@ export class InflightRequests {
     });
   }
 
-  /** Cancels all requests, oldest first. */
-  cancel(error: TritonError): void {
+  /** All requests, oldest first. */
+  all(): readonly InferenceRequest[] {
     const all: InferenceRequest[] = [];
     for (let one = this.#first; one !== undefined; one = one.nextInflight) all.push(one);
-    for (const request of all.reverse()) request.cancel(error);
+    return all.reverse();
+  }
+
+  cancel(error: TritonError): void {
+    for (const request of this.all()) request.cancel(error);
   }
 }
 

@@ -79,6 +79,8 @@ export interface ModelServer {
   /** Decides which requests of this process are traced. */
   readonly tracing?: Tracing | undefined;
   readonly metricsConfig: ResolvedMetricsConfig;
+  /** Adds the settings of the server to a plan by which a model changes. @default none */
+  adapt?(plan: ModelPlan): ModelPlan;
   /** Gives models their places in memory; undefined if all models are always there. */
   readonly residents?: { admit(model: TenantModel): Residence | undefined } | undefined;
 }

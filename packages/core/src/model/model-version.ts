@@ -26,6 +26,13 @@ import { SequenceBatchScheduler } from "../scheduler/sequence-batch-scheduler.js
 import { type Clock, DeadlineQueue, settledWithin } from "../system/clock.js";
 import { EnsembleMembers, type MemberOf } from "./ensemble-members.js";
 import { type InstanceUpdate, LiveInstances } from "./live-instances.js";
+import {
+  answersInOrder,
+  MOST_HELD_MS,
+  migrationObstacle,
+  moveWaiting,
+  SequenceSuccession,
+} from "./migration.js";
 import { ModelRequests } from "./model-requests.js";
 import type { ModelPlan, ModelServer } from "./model-server.js";
 import type { Residence, TenantModel } from "./residence.js";
@@ -56,7 +63,7 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
   readonly key: string;
   /** Directory of the version in the model repository; undefined for a bound model. */
   readonly directory: string | undefined;
-  readonly labels: ReadonlyMap<string, readonly string[]>;
+  labels: ReadonlyMap<string, readonly string[]>;
   readonly outputNames: readonly string[];
   readonly isEnsemble: boolean;
   readonly clock: Clock;
@@ -64,9 +71,9 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
   readonly tracing: Tracing | undefined;
   readonly statistics = new ModelStatistics();
   readonly deadlines: DeadlineQueue;
-  readonly validator: RequestValidator;
-  readonly instances: InstanceGroup;
-  readonly scheduler: Scheduler;
+  validator: RequestValidator;
+  instances: InstanceGroup;
+  scheduler: Scheduler;
   state: ModelState = "LOADING";
   /** Why the version is UNAVAILABLE, or the latest failure since it became READY. */
   reason = "";
@@ -76,7 +83,12 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
 
   /** Its place in memory; undefined for a version that is always there. */
   readonly residence: Residence | undefined;
-  readonly #live: LiveInstances;
+  #live: LiveInstances;
+  readonly #server: ModelServer;
+  /** Instances of before changes, with their schedulers, which still have requests or sequences. */
+  readonly #former = new Map<LiveInstances, Scheduler>();
+  /** The last change of the configuration or the instances; changes are made one at a time. */
+  #changes: Promise<unknown> = Promise.resolve();
   readonly requests: ModelRequests;
   /** Set for an ensemble. */
   readonly #members: EnsembleMembers | undefined;
@@ -91,9 +103,10 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
   #onCutOff: (() => void) | undefined;
 
   constructor(
-    readonly plan: ModelPlan,
+    public plan: ModelPlan,
     server: ModelServer,
   ) {
+    this.#server = server;
     const { name, namespace = "", version, config, directory, labels, held = false } = plan;
     this.name = name;
     this.namespace = namespace;
@@ -114,7 +127,7 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
     const isAway = this.residence !== undefined;
     this.#live = new LiveInstances(plan, server, this.statistics, this.validator, isAway);
     this.instances = this.#live.group;
-    this.scheduler = createScheduler(this, server);
+    this.scheduler = createScheduler(plan, this.instances, this, server);
     this.instances.serve(this.scheduler);
     if (config.dynamicBatching !== undefined)
       server.log
@@ -273,7 +286,96 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
         `cannot change the instances of model '${this.name}': expected the state READY, got ${this.state}`,
       );
     }
-    return this.#live.update({ ...this.config, instanceGroup: [...instanceGroup] });
+    return this.#next(() => this.#live.update({ ...this.config, instanceGroup: [...instanceGroup] }));
+  }
+
+  /**
+   * Changes the batcher, the instances, where they run, or the backend, while the version serves. New instances are loaded
+   * first. Then the requests that wait move to the new queue in their order, and open sequences go on where they are.
+   *
+   * @returns promise of the release of the old instances; those with open sequences are not waited for
+   * @throws TritonError INVALID_ARG for a plan with other tensors, UNAVAILABLE unless the version is READY, and errors of
+   * loading an instance; then nothing has changed
+   */
+  migrate(plan: ModelPlan): Promise<InstanceUpdate> {
+    return this.#next(() => this.#migrate(plan));
+  }
+
+  async #migrate(given: ModelPlan): Promise<InstanceUpdate> {
+    const plan = this.#server.adapt?.(given) ?? given;
+    const cannot = `cannot change model '${this.name}' version ${this.version} while it serves`;
+    const obstacle = migrationObstacle(this.config, plan.config);
+    if (obstacle !== undefined) throw errorFor("INVALID_CONFIG", `${cannot}: ${obstacle}`);
+    await this.residence?.pin();
+    try {
+      const isAway = this.residence?.isResident === false;
+      const validator = new RequestValidator(plan.config);
+      const live = new LiveInstances(plan, this.#server, this.statistics, validator, isAway);
+      const scheduler = createScheduler(plan, live.group, this, this.#server);
+      live.group.serve(scheduler);
+      if (!isAway) await live.start();
+      if (this.state !== "READY") {
+        await live.group.stop();
+        throw errorFor("MODEL_NOT_READY", `${cannot}: expected the state READY, got ${this.state}`);
+      }
+      return this.#replaceWith(plan, live, scheduler, validator);
+    } finally {
+      this.residence?.unpin();
+    }
+  }
+
+  /** Puts loaded instances in the place of the present ones. Nothing waits in between. */
+  #replaceWith(
+    plan: ModelPlan,
+    live: LiveInstances,
+    scheduler: Scheduler,
+    validator: RequestValidator,
+  ): InstanceUpdate {
+    const [oldLive, group] = [this.#live, this.instances];
+    const old = this.scheduler instanceof SequenceSuccession ? this.scheduler.newest : this.scheduler;
+    const idle = group.idle();
+    if (answersInOrder(this.config, group)) {
+      live.group.hold(settledWithin(this.clock, MOST_HELD_MS, idle));
+    }
+    Object.assign(this, { plan, validator, labels: plan.labels });
+    this.#live = live;
+    this.instances = live.group;
+    this.#former.set(oldLive, old);
+    this.#schedule(scheduler);
+    const isSequential = plan.config.sequenceBatching !== undefined;
+    if (!isSequential) {
+      moveWaiting(this.requests.inFlight, scheduler, plan.config.maxBatchSize || Number.POSITIVE_INFINITY);
+      old.stop();
+    }
+    const removed = this.#endFormer(oldLive, old).catch((error) => this.#log.error(statusText(error)));
+    this.onStateChange?.();
+    return { removed: isSequential ? Promise.resolve() : removed };
+  }
+
+  /** Releases instances of before once they have no work. */
+  async #endFormer(live: LiveInstances, scheduler: Scheduler): Promise<void> {
+    await scheduler.whenEmpty?.();
+    await live.group.idle();
+    // Requests that are too large for the new queue have stayed.
+    while (scheduler.queuedCount + live.group.queuedPayloads > 0) {
+      await new Promise<void>((resolve) => this.clock.defer(resolve));
+      await live.group.idle();
+    }
+    await live.leave();
+    await live.group.stop();
+    this.#former.delete(live);
+    this.#schedule(this.scheduler instanceof SequenceSuccession ? this.scheduler.newest : this.scheduler);
+  }
+
+  #schedule(newest: Scheduler): void {
+    const former = [...this.#former.values()].filter(({ hasSequence }) => hasSequence !== undefined);
+    this.scheduler = former.length === 0 ? newest : new SequenceSuccession(newest, former);
+  }
+
+  #next<T>(change: () => Promise<T>): Promise<T> {
+    const done = this.#changes.then(change);
+    this.#changes = done.catch(() => {});
+    return done;
   }
 
   /** Refuses new requests, except those that are part of work in flight. Resolves when no work is in flight. */
@@ -318,15 +420,16 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
     if (this.state !== "READY" && !isIdle && !this.isEnsemble) return;
     this.#enter("UNLOADING");
     this.scheduler.stop();
-    const answered = this.requests.empty().then(() => this.instances.idle());
+    const groups = [this.instances, ...[...this.#former.keys()].map(({ group }) => group)];
+    const answered = this.requests.empty().then(() => Promise.all(groups.map((group) => group.idle())));
     const cutOff = new Promise<void>((resolve) => {
       this.#onCutOff = resolve;
     });
     const over = Promise.race([answered, cutOff]);
     if (!(await settledWithin(this.clock, drainTimeoutMs, over))) this.#cutOff();
-    await this.instances.idle(true);
+    await Promise.all(groups.map((group) => group.idle(true)));
     this.residence?.end();
-    await this.instances.stop();
+    await Promise.all(groups.map((group) => group.stop()));
     this.#enter("UNAVAILABLE", "unloaded");
   }
 
@@ -371,8 +474,13 @@ function logSequenceBatchers(config: ModelConfig, serverLog: Log): void {
   for (let i = 0; i < countInstances(config); i++) started(`Direct sequence-batch scheduler thread ${i}`);
 }
 
-function createScheduler(model: ModelVersion, server: ModelServer): Scheduler {
-  const { plan, config, instances, clock, deadlines, statistics } = model;
+function createScheduler(
+  plan: ModelPlan,
+  instances: InstanceGroup,
+  { clock, deadlines, statistics }: Pick<ModelVersion, "clock" | "deadlines" | "statistics">,
+  server: ModelServer,
+): Scheduler {
+  const { config } = plan;
   const { holdUntil, backlogHoldUntil, findMember } = server;
   const { variableLength, mixedInputs: mixed, onSequenceEvict: onEvict } = plan;
   if (config.ensembleScheduling !== undefined) {

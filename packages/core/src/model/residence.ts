@@ -18,6 +18,9 @@ export interface Residence {
   start(now: boolean): Promise<void>;
   /** A request waits for the instances. @param urgent true if running work waits for the request */
   want(urgent: boolean): void;
+  /** Keeps the version where it is, in memory or on disk, until `unpin`: its configuration changes. */
+  pin(): Promise<void>;
+  unpin(): void;
   /** The version is unloaded. */
   end(): void;
 }

@@ -205,7 +205,8 @@ export class ResidentModels {
 
   #leaveIdle(): void {
     for (const one of this.#tenants) {
-      if (one.phase === "resident" && one.isIdle && one.idleMs >= one.settings.ttlMs) void one.leave("ttl");
+      if (one.phase !== "resident" || one.isPinned || !one.isIdle) continue;
+      if (one.idleMs >= one.settings.ttlMs) void one.leave("ttl");
     }
     // A busy model is looked at again after a while.
     let next = Number.POSITIVE_INFINITY;
@@ -227,7 +228,7 @@ export class ResidentModels {
     if (tenant.bytes > this.budgetBytes) throw noRoom(tenant, this.budgetBytes);
     const since = this.clock.now();
     for (;;) {
-      if (tenant.phase !== "disk") return false;
+      if (tenant.phase !== "disk" || tenant.isPinned) return false;
       let [used, leaving] = [0, 0];
       for (const one of this.#tenants) {
         if (one.holds) used += one.bytes;
@@ -268,7 +269,7 @@ export class ResidentModels {
     let least: Tenant | undefined;
     let leastValue = Number.POSITIVE_INFINITY;
     for (const one of this.#tenants) {
-      if (one.phase !== "resident" || one.settings.keeps || !may(one)) continue;
+      if (one.phase !== "resident" || one.settings.keeps || one.isPinned || !may(one)) continue;
       const value = one.value();
       if (value < leastValue) [least, leastValue] = [one, value];
     }
@@ -364,6 +365,7 @@ class Tenant implements Residence {
   /** True while a load for requests is under way. */
   #isWanted = false;
   #ended = false;
+  isPinned = false;
 
   constructor(
     readonly model: TenantModel,
@@ -487,6 +489,19 @@ class Tenant implements Residence {
     if (!this.#ended) model.reason = ON_DISK;
     residents.hasLeft();
     if (!this.#ended && model.inflightCount > 0) this.want(false);
+  }
+
+  async pin(): Promise<void> {
+    this.isPinned = true;
+    while (this.phase === "loading" || this.phase === "leaving") {
+      await sleep(this.residents.clock, LOOK_EVERY_MS);
+    }
+  }
+
+  unpin(): void {
+    this.isPinned = false;
+    this.residents.hasLeft();
+    if (this.phase === "disk" && this.model.inflightCount > 0) this.want(false);
   }
 
   end(): void {

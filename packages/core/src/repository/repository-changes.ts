@@ -10,6 +10,8 @@ import {
 import { completeInstanceGroups, instanceGroupProblems } from "../config/instance-groups.js";
 import { writePrototxt } from "../config/prototxt.js";
 import { membersProblems } from "../config/resolve-config.js";
+import { migrationObstacle } from "../model/migration.js";
+import type { ModelPlan } from "../model/model-server.js";
 import { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import { AbsentVersion } from "../model/version-status.js";
@@ -412,12 +414,21 @@ export class ModelLoader {
       if (serving === undefined) registry.add(new AbsentVersion(name, namespace, version, state, reason));
     };
     show("LOADING");
+    const staying =
+      serving !== undefined && this.#mayMigrate(serving, polled, previous) ? serving : undefined;
     try {
-      const fresh = await this.#permits.run(
-        () => this.#create(polled, version, serving, loadsNow || serving?.residence?.isResident === true),
+      const made = await this.#permits.run(
+        () =>
+          this.#create(
+            polled,
+            version,
+            serving,
+            staying,
+            loadsNow || serving?.residence?.isResident === true,
+          ),
         undefined,
       );
-      return { version, fresh };
+      return made === serving ? { version } : { version, fresh: made };
     } catch (error) {
       const reason = statusText(error);
       show("UNAVAILABLE", reason);
@@ -433,6 +444,33 @@ export class ModelLoader {
       !isVersionModified(previous?.times, polled.times, serving.version) &&
       !needsReload(prepared, polled.config)
     );
+  }
+
+  /** True for a version whose files are the same, and whose configuration may be changed while it serves. */
+  #mayMigrate(serving: ModelVersion, polled: PolledModel, previous: PolledModel | undefined): boolean {
+    const held = this.#held.get(serving);
+    return (
+      held !== undefined &&
+      held.polled.override === undefined &&
+      polled.override === undefined &&
+      migrationObstacle(held.prepared, polled.config) === undefined &&
+      !isVersionModified(previous?.times, polled.times, serving.version)
+    );
+  }
+
+  /** Changes a version in place. The files that it was made of are released with its old instances. */
+  async #migrate(serving: ModelVersion, polled: PolledModel, plan: ModelPlan): Promise<void> {
+    const { removed } = await serving.migrate(plan);
+    const before = this.#held.get(serving)!;
+    const agents = polled.agents?.hold();
+    polled.copy?.retain();
+    this.#held.set(serving, { prepared: polled.config, polled, agents });
+    if (serving.residence === undefined) serving.reason = "";
+    void removed.then(() => {
+      void before.polled.copy?.release();
+      before.agents?.leaves();
+      before.agents?.gone();
+    });
   }
 
   async #update(serving: ModelVersion, polled: PolledModel): Promise<VersionOutcome> {
@@ -494,17 +532,19 @@ export class ModelLoader {
    * Creates a version and loads it. A version that fails is retried as often as the options say.
    *
    * @param serving the version that it replaces. Otherwise the registry shows the version while it loads
+   * @param staying the same, if it may be changed in place. It is then returned, unless its file says otherwise
    * @throws the error of the last attempt
    */
   async #create(
     polled: PolledModel,
     version: number,
     serving: ModelVersion | undefined,
+    staying: ModelVersion | undefined,
     loadsNow: boolean,
   ): Promise<ModelVersion> {
     for (let left = this.options.modelLoadRetryCount ?? 0; ; left--) {
       try {
-        return await this.#createOnce(polled, version, serving, loadsNow);
+        return await this.#createOnce(polled, version, serving, staying, loadsNow);
       } catch (error) {
         const { name } = polled.id;
         this.server.log.error(`failed to load '${name}' version ${version}: ${statusText(error)}`, {
@@ -520,6 +560,7 @@ export class ModelLoader {
     polled: PolledModel,
     version: number,
     serving: ModelVersion | undefined,
+    staying: ModelVersion | undefined,
     loadsNow: boolean,
   ): Promise<ModelVersion> {
     const { registry, log } = this.server;
@@ -530,6 +571,11 @@ export class ModelLoader {
     try {
       log.verbose(1, `\n${writePrototxt(plan.config)}`);
       const labels = new Map([...memberLabels(plan.config, registry), ...plan.labels]);
+      if (staying !== undefined && migrationObstacle(staying.config, plan.config) === undefined) {
+        await this.#migrate(staying, polled, { ...plan, labels });
+        if (staying.residence !== undefined) await close();
+        return staying;
+      }
       model = this.server.create({ ...plan, labels, loadsNow });
     } catch (error) {
       await close();

@@ -61,6 +61,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
   readonly #slotHold: ArrivalHold;
   readonly #backlogHold: ArrivalHold;
   #nextId = 1n;
+  #onEmpty: (() => void) | undefined;
   #stopped = false;
 
   constructor(
@@ -124,6 +125,19 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
 
   hasSequence({ correlationId }: InferenceRequest): boolean {
     return correlationId !== undefined && this.#open.has(correlationId);
+  }
+
+  async whenEmpty(): Promise<void> {
+    while (!this.#isEmpty) {
+      await new Promise<void>((resolve) => {
+        this.#onEmpty = resolve;
+      });
+    }
+  }
+
+  get #isEmpty(): boolean {
+    const { inSlots, inBacklog } = this.sequences;
+    return inSlots + inBacklog === 0;
   }
 
   enqueue(request: InferenceRequest): void {
@@ -252,9 +266,11 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
     sequence.expiry?.cancel();
     const { slot } = sequence;
     this.#places.leave(sequence);
-    if (slot === undefined) return;
-    sequence.retire();
-    slot.batcher.checkEmpty();
+    if (slot !== undefined) {
+      sequence.retire();
+      slot.batcher.checkEmpty();
+    }
+    if (this.#onEmpty !== undefined && this.#isEmpty) this.#onEmpty();
   }
 }
 

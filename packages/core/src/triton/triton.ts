@@ -22,9 +22,10 @@ import type {
   InferFuncOption,
   InputsOfModel,
   OutputsOfModel,
+  RebindOptions,
 } from "../bind/bind-options.js";
 import { type ModelHandle, modelHandle } from "../bind/model-handle.js";
-import { planBinding, planEnsemble } from "../bind/plan-binding.js";
+import { ensembleStays, planBinding, planEnsemble, replanBinding } from "../bind/plan-binding.js";
 import { changedGroups } from "../bind/plan-executors.js";
 import { planModule } from "../bind/plan-module.js";
 import { GuardedCache, MemoryCache } from "../cache/response-cache.js";
@@ -171,7 +172,8 @@ export class Triton implements AsyncDisposable {
       this.#server.models.gpus,
       planModule,
     );
-    return this.#add<I, O>(plan);
+    const { gpus } = this.#server.models;
+    return this.#add<I, O>(plan, replanBinding(options as AnyBindOptions, gpus, planModule));
   }
 
   /**
@@ -201,7 +203,7 @@ export class Triton implements AsyncDisposable {
     this.#server.assertOpen();
     const { memberOf } = this.#server.registry;
     const has = (name: string, version: number) => this.#isTaken(name, version);
-    return this.#add<I, O>(planEnsemble(options, { memberOf, has }));
+    return this.#add<I, O>(planEnsemble(options, { memberOf, has }), ensembleStays(options.modelName));
   }
 
   /**
@@ -358,11 +360,12 @@ export class Triton implements AsyncDisposable {
 
   #add<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     plan: ModelPlan,
+    replan: (change: RebindOptions) => ModelPlan,
   ): ModelHandle<I, O> {
     const model = this.#server.models.create(plan);
     this.#server.registry.add(model);
     this.#server.repository.recheckDependencies();
-    return modelHandle<I, O>(model, this.#server);
+    return modelHandle<I, O>(model, this.#server, replan);
   }
 
   #isTaken(name: string, version: number): boolean {
@@ -629,15 +632,20 @@ class ModelsOfServer {
       log,
       metrics,
       residents: this.residents,
+      adapt: (plan) => this.#adapt(plan),
       metricsConfig: { ...DEFAULT_METRICS_CONFIG, ...options.metricsConfig },
     };
   }
 
-  create(given: ModelPlan): ModelVersion {
+  create(plan: ModelPlan): ModelVersion {
+    return new ModelVersion(this.#adapt(plan), { ...this.#shared, control: this.control });
+  }
+
+  #adapt(given: ModelPlan): ModelPlan {
     const plan = this.#shares === undefined ? given : sharedByAll(given, this.#shares, this.#ledger);
     const { parameters } = plan.config;
     if (parameters.rollout_to !== undefined) this.onRollout?.(plan.name, parameters);
-    return new ModelVersion(plan, { ...this.#shared, control: this.control });
+    return plan;
   }
 
   get responseCache(): GuardedCache | undefined {
