@@ -60,8 +60,8 @@ export class InstanceGroup implements PlannedWork {
   #idleWaiters: (() => void)[] = [];
   readonly #parts = new Map<ModelInstance, InstanceGroup>();
   #user: InstanceUser = {};
-  /** True while its payloads wait for those of another group. */
-  #held = false;
+  /** Number of reasons for which no payload starts. */
+  #holds = 0;
   /** True while the batch is formed whose turn it is. */
   #forming = false;
 
@@ -212,15 +212,14 @@ export class InstanceGroup implements PlannedWork {
 
   /** Starts no payload until a promise resolves. */
   hold(until: Promise<unknown>): void {
-    this.#held = true;
+    this.#holds++;
     void until.then(() => {
-      this.#held = false;
-      this.#freed();
+      if (--this.#holds === 0) this.#freed();
     });
   }
 
   dispatch(): void {
-    if (this.#held) return;
+    if (this.#holds > 0) return;
     if (this.#limiter !== undefined) {
       this.#stage(this.#limiter);
       return;

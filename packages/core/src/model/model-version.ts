@@ -24,7 +24,7 @@ import { GroupingScheduler } from "../scheduler/grouping-scheduler.js";
 import { DirectScheduler, type Scheduler, type SequenceCounts } from "../scheduler/scheduler.js";
 import { SequenceBatchScheduler } from "../scheduler/sequence-batch-scheduler.js";
 import { type Clock, DeadlineQueue, settledWithin } from "../system/clock.js";
-import { EnsembleMembers, type MemberOf } from "./ensemble-members.js";
+import { EnsembleMembers, type MemberOf, Pending } from "./ensemble-members.js";
 import { type InstanceUpdate, LiveInstances } from "./live-instances.js";
 import {
   answersInOrder,
@@ -333,8 +333,9 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
   ): InstanceUpdate {
     const [oldLive, group] = [this.#live, this.instances];
     const old = this.scheduler instanceof SequenceSuccession ? this.scheduler.newest : this.scheduler;
-    const idle = group.idle();
     if (answersInOrder(this.config, group)) {
+      const groups = [group, ...[...this.#former.keys()].map((former) => former.group)];
+      const idle = Promise.all(groups.map((one) => one.idle()));
       live.group.hold(settledWithin(this.clock, MOST_HELD_MS, idle));
     }
     Object.assign(this, { plan, validator, labels: plan.labels });
@@ -344,8 +345,12 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
     this.#schedule(scheduler);
     const isSequential = plan.config.sequenceBatching !== undefined;
     if (!isSequential) {
+      // An idle instance must not take a batch that the old batcher forms of the requests behind those that have left.
+      const moved = new Pending();
+      group.hold(moved.promise);
       moveWaiting(this.requests.inFlight, scheduler, plan.config.maxBatchSize || Number.POSITIVE_INFINITY);
       old.stop();
+      moved.resolve();
     }
     const removed = this.#endFormer(oldLive, old).catch((error) => this.#log.error(statusText(error)));
     this.onStateChange?.();

@@ -32,7 +32,7 @@ export interface BatcherQueue extends QueuedRequestView {
    * @param isMoved true for a request that another queue has accepted
    * @throws TritonError UNAVAILABLE if the level of the request is full, unless it is moved
    */
-  push(request: InferenceRequest, isMoved: boolean): void;
+  push(request: InferenceRequest, isMoved?: boolean): void;
   take(request: InferenceRequest): void;
 }
 
@@ -169,7 +169,7 @@ export class PriorityQueue implements BatcherQueue {
     return freePlacesOf(this.#batching, sizeOf, priority);
   }
 
-  push(request: InferenceRequest, isMoved: boolean): void {
+  push(request: InferenceRequest, isMoved = false): void {
     const level = this.#levelOf(request);
     if (!isMoved && placesLeft(level.policy, level.shared.size) === 0) {
       throw queueFullError(request.id);

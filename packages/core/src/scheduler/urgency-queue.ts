@@ -177,7 +177,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   }
 
   /** Adds a request that has its place. @param isMoved true for one that another queue has accepted */
-  push(request: InferenceRequest, isMoved: boolean): void {
+  push(request: InferenceRequest, isMoved = false): void {
     const level = levelOf(this.#batching, request.priority);
     if (this.#bounded) {
       if (!isMoved && placesLeft(policyOf(this.#batching, level), this.#sizes.get(level) ?? 0) === 0) {

@@ -4,6 +4,7 @@ import type { RebindOptions } from "@tritonjs/core/types";
 import { afterEach, describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 import { HeldBackend } from "../repository/held-backend.js";
+import { randomOf } from "../rollout/release-bench.js";
 
 const X = [{ name: "x", dtype: "FP32", shape: [1] }] as const;
 const Y = [{ name: "y", dtype: "FP32", shape: [1] }] as const;
@@ -25,7 +26,7 @@ function gated(offset: number) {
   const waiting: (() => void)[] = [];
   const sizes: number[] = [];
   let isOpen = false;
-  const fn = batch(async ({ x }) => {
+  const fn = batch<typeof X, typeof Y>(async ({ x }) => {
     sizes.push(x.shape[0]!);
     if (!isOpen) await new Promise<void>((resolve) => waiting.push(resolve));
     return { y: x.data.map((value) => value + offset) };
@@ -132,7 +133,7 @@ describe("a change of a bound model", () => {
   it("keeps open sequences on the instance that has their state, and begins new ones on the new", async () => {
     const counting = (name: number) => {
       const sums = new Map<unknown, number>();
-      return (requests: readonly InferRequest<typeof X>[]) =>
+      return (requests: readonly InferRequest<typeof X, typeof Y>[]) =>
         requests.map(({ inputs, sequence }) => {
           const sum = (sums.get(sequence!.correlationId) ?? 0) + inputs.x.data[0]!;
           sums.set(sequence!.correlationId, sum);
@@ -150,10 +151,10 @@ describe("a change of a bound model", () => {
     const step = async (id: number, start = false, end = false) =>
       (await model.infer({ x: [[1]] }, { sequence: { id, start, end } })).y.data[0];
     expect([await step(1, true), await step(2, true)]).toEqual([1, 1]);
-    await model.rebind({ inferFunc: counting(100) });
+    await model.rebind({ inferFunc: counting(100) as RebindOptions["inferFunc"] });
     expect([await step(1), await step(3, true)]).toEqual([2, 101]);
     await model.rebind({
-      inferFunc: counting(200),
+      inferFunc: counting(200) as RebindOptions["inferFunc"],
       config: { maxBatchSize: 4, sequence: { strategy: "oldest" } },
     });
     expect([await step(1), await step(2), await step(3), await step(4, true)]).toEqual([3, 2, 102, 201]);
@@ -196,7 +197,7 @@ describe("a change of a bound model", () => {
     };
     const callers = Array.from({ length: 16 }, caller);
     for (let i = 0; i < 1000; i++) {
-      const inferFunc = batch(({ x }: { x: { data: Float32Array } }) => ({ y: x.data }));
+      const inferFunc = batch<typeof X, typeof Y>(({ x }) => ({ y: x }));
       await model.rebind({ inferFunc, ...changes[i % changes.length] } as RebindOptions);
       await turns(1);
     }
@@ -277,6 +278,44 @@ describe("a change of a bound model", () => {
     expect(answers.map(({ y }) => y.data[0])).toEqual([1, 202, 203]);
     await Promise.allSettled(changes);
     await closed;
+  });
+
+  it("lets the 99th percentile be at most 1.5 times that without changes, in the time of a virtual clock", async () => {
+    const p99Of = async (changes: boolean) => {
+      const clock = new VirtualClock();
+      const random = randomOf(7);
+      // A batch takes 4 ms, and a new instance 100 ms to load.
+      const timed = () =>
+        batch<typeof X, typeof Y>(async ({ x }) => {
+          await new Promise<void>((resolve) => clock.setTimer(4, resolve));
+          return { y: x };
+        });
+      const model = server({ clock, allowCpuMetrics: false }).bind({
+        modelName: "m",
+        inputs: X,
+        outputs: Y,
+        inferFunc: timed(),
+        config: { maxBatchSize: 8 },
+      });
+      await model.ready();
+      const times: number[] = [];
+      const asked: Promise<void>[] = [];
+      let changed = 0;
+      for (let i = 0; i < 4000; i++) {
+        const since = clock.now();
+        asked.push(model.infer({ x: [[i]] }).then(() => void times.push(clock.now() - since)));
+        if (changes && i % 4 === 0) {
+          const config = { maxBatchSize: 8 - (i % 3), batcher: { maxQueueDelayMicroseconds: (i % 2) * 100 } };
+          asked.push(model.rebind({ inferFunc: timed() as RebindOptions["inferFunc"], config }).then(() => void changed++));
+        }
+        await clock.advance(-Math.log(1 - random()) * 2);
+      }
+      for (let i = 0; i < 200; i++) await clock.advance(4);
+      await Promise.all(asked);
+      expect([times.length, changed]).toEqual([4000, changes ? 1000 : 0]);
+      return times.sort((a, b) => a - b)[3960]!;
+    };
+    expect((await p99Of(true)) / (await p99Of(false))).toBeLessThanOrEqual(1.5);
   });
 
   it("does not wait for ever for a batch of the old instance", async () => {
