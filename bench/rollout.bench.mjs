@@ -35,7 +35,9 @@ const client = await startProgram("http-client");
 const body = (width) =>
   Buffer.from(
     JSON.stringify({
-      inputs: [{ name: "x", shape: [1, width], datatype: "FP32", data: Array.from({ length: width }, () => 0.5) }],
+      inputs: [
+        { name: "x", shape: [1, width], datatype: "FP32", data: Array.from({ length: width }, () => 0.5) },
+      ],
     }),
   ).toString("base64");
 /** Microseconds of processor time of a request over HTTP. */

@@ -38,4 +38,4 @@ export const CORE_INSTALLED = { megabytes: 20, packages: 12 };
 export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 69.5, gzippedKilobytes: 23.4 };
 
 /** `@tritonjs/core/web` as one file for a browser, with all that it needs. docs/web.md states the number. */
-export const WEB_CORE_BUNDLE = { minifiedKilobytes: 310, gzippedKilobytes: 103 };
+export const WEB_CORE_BUNDLE = { minifiedKilobytes: 315, gzippedKilobytes: 105 };

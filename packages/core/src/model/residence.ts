@@ -28,6 +28,7 @@ export interface Residence {
 /** A model version as its place in memory sees it. */
 export interface TenantModel {
   readonly name: string;
+  readonly namespace: string;
   readonly version: number;
   readonly config: ModelConfig;
   /** Directory of the version; undefined for a bound model. */

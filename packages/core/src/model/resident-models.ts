@@ -134,9 +134,10 @@ export class ResidentModels {
       type,
       collect: () =>
         [...this.#tenants].flatMap((one) => {
-          const { name: model, version } = one.model;
+          const { name: model, namespace, version } = one.model;
+          const space: Record<string, string> = namespace === "" ? {} : { namespace };
           return series(one).map(([own, value]) => ({
-            labels: { model, version: String(version), ...own },
+            labels: { ...space, model, version: String(version), ...own },
             value,
           }));
         }),

@@ -439,8 +439,8 @@ class TritonServer {
         return latest !== undefined && saysReady(latest, log, true);
       },
     };
-    models.onRollout = (name, parameters) => {
-      void this.rollouts().then((rollouts) => rollouts.configured(name, parameters));
+    models.onRollout = ({ name, namespace = "", config }) => {
+      void this.rollouts().then((rollouts) => rollouts.configured(name, namespace, config.parameters));
     };
     this.metrics.add(models.residents.families());
     // The rest throws no error, so the registry of the program keeps no metrics of a server that failed.
@@ -575,8 +575,8 @@ class ModelsOfServer {
   readonly residents: ResidentModels;
   /** Loads and unloads models of the repository, once the repository exists. */
   control: ModelControl | undefined;
-  /** Called with the parameters of a model whose configuration has a rollout. */
-  onRollout: ((model: string, parameters: ModelConfig["parameters"]) => void) | undefined;
+  /** Called with a model whose configuration has a rollout. */
+  onRollout: ((model: ModelPlan) => void) | undefined;
   readonly #shared: ModelServer;
   /** How callers share all models together. */
   readonly #shares: ShareOptions | undefined;
@@ -643,8 +643,7 @@ class ModelsOfServer {
 
   #adapt(given: ModelPlan): ModelPlan {
     const plan = this.#shares === undefined ? given : sharedByAll(given, this.#shares, this.#ledger);
-    const { parameters } = plan.config;
-    if (parameters.rollout_to !== undefined) this.onRollout?.(plan.name, parameters);
+    if (plan.config.parameters.rollout_to !== undefined) this.onRollout?.(plan);
     return plan;
   }
 

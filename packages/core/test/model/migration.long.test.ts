@@ -15,7 +15,8 @@ describe("a thousand changes under load", () => {
   it("lose and reorder nothing between a function on the event loop, threads and processes", async () => {
     triton = new Triton(quiet);
     const module = new URL("./fixtures/plus-zero.mjs", import.meta.url);
-    const inline = () => batch<typeof X, typeof Y>(({ x }) => ({ y: x })) as NonNullable<RebindOptions["inferFunc"]>;
+    const inline = () =>
+      batch<typeof X, typeof Y>(({ x }) => ({ y: x })) as NonNullable<RebindOptions["inferFunc"]>;
     const changeOf = (i: number): RebindOptions => {
       const batcher = i % 2 === 0 ? { maxQueueDelayMicroseconds: 100 * (i % 5) } : false;
       const config = { maxBatchSize: 4 << (i % 3), batcher } as const;

@@ -306,7 +306,11 @@ describe("a change of a bound model", () => {
         asked.push(model.infer({ x: [[i]] }).then(() => void times.push(clock.now() - since)));
         if (changes && i % 4 === 0) {
           const config = { maxBatchSize: 8 - (i % 3), batcher: { maxQueueDelayMicroseconds: (i % 2) * 100 } };
-          asked.push(model.rebind({ inferFunc: timed() as RebindOptions["inferFunc"], config }).then(() => void changed++));
+          asked.push(
+            model
+              .rebind({ inferFunc: timed() as RebindOptions["inferFunc"], config })
+              .then(() => void changed++),
+          );
         }
         await clock.advance(-Math.log(1 - random()) * 2);
       }
