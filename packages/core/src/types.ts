@@ -18,7 +18,7 @@ export type {
   TensorSpecs,
   ValuesArray,
 } from "@tritonjs/protocol";
-export type { InferFuncOption } from "./bind/bind-options.js";
+export type { InferFuncOption, RebindOptions } from "./bind/bind-options.js";
 export type { InstanceStatus, ModelStatus } from "./bind/model-handle.js";
 export type { InstanceChange } from "./bind/plan-executors.js";
 export type { DecoratesMethod, MethodDecoratorContext } from "./callback/decorate.js";

@@ -104,6 +104,19 @@ export const repositoryOptions = {
       readConfigName,
     ),
     "model-load-thread-count": integer("Number of models that load at the same time.", 4),
+    "load-on-demand": boolean("Load models at their first request, not at the start.", false),
+    "model-ttl-secs": value(
+      "seconds",
+      "Seconds without a request after which a model leaves memory until its next request. 0 for never.",
+      0,
+      readDouble,
+    ),
+    "model-memory-budget-mb": value(
+      "megabytes",
+      "Megabytes that models may take together. Idle ones make room for those that get requests. 0 for no limit.",
+      0,
+      readDouble,
+    ),
     "model-load-retry-count": integer("Number of retries after a failed load.", 0),
     "model-namespacing": boolean("Allow models of the same name in different repositories.", false),
     substitute: text(

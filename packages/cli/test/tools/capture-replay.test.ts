@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +7,7 @@ import { readCapture } from "@tritonjs/cli/tools";
 import { batch, Triton } from "@tritonjs/core";
 import { type CaptureOptions, capture } from "@tritonjs/core/capture";
 import { http } from "@tritonjs/http";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 
 async function folder(): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), "captures-"));
@@ -109,6 +110,57 @@ describe("captured requests", () => {
     const plain = join(secret.directory, "plain.parquet");
     await writeFile(plain, await encrypt(await readFile(secret.files[0]!)));
     expect(await readCapture([plain])).toHaveLength(201);
+  });
+
+  it("are lost while the disk is full, touch no request, and go on when there is room", async (context) => {
+    const directory = await folder();
+    const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=256k", "tmpfs", directory]);
+    if (mounted.status !== 0) context.skip("this user cannot mount a file system of 256 kB");
+    onTestFinished(() => void spawnSync("umount", [directory]));
+    const warnings: string[] = [];
+    const listen = ({ message }: Error) => warnings.push(message);
+    process.on("warning", listen);
+    onTestFinished(() => void process.off("warning", listen));
+    const tracer = capture({ directory, rate: 1, maxBytes: 30_000 });
+    const triton = classifier(1, tracer);
+    await triton.ready();
+    const send = async (count: number) => {
+      for (let i = 0; i < count; i++) {
+        const name = String(i).padEnd(2000, "n");
+        const { echo } = await triton.infer("m", { x: [[i, 1]], name: [[name]] });
+        expect(Buffer.from(echo!.data[0] as Uint8Array).toString()).toBe(name);
+      }
+    };
+    await send(200);
+    await vi.waitFor(() => expect(tracer.lostSpans).toBeGreaterThan(20), 30_000);
+    // The last file may still be about to fail.
+    const unfinished = async () => (await readdir(directory)).filter((name) => name.endsWith(".new"));
+    await vi.waitFor(async () => expect(await unfinished()).toEqual([]), 30_000);
+    expect(warnings.filter((text) => text.includes("ENOSPC"))).toHaveLength(1);
+    const kept = await readdir(directory);
+    expect(kept.length).toBeGreaterThan(2);
+    for (const name of kept) {
+      expect((await readCapture([join(directory, name)])).length).toBeGreaterThan(0);
+      await rm(join(directory, name));
+    }
+    const { lostSpans } = tracer;
+    await send(10);
+    await triton.close();
+    expect(tracer.lostSpans).toBe(lostSpans);
+    expect(await readdir(directory)).toHaveLength(1);
+  });
+
+  it("are lost when writing fails, and touch no request", async () => {
+    const directory = await folder();
+    const full = () => {
+      throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+    };
+    const tracer = capture({ directory, rate: 1, encrypt: full });
+    const triton = classifier(1, tracer);
+    for (let i = 0; i < 20; i++) await triton.infer("m", { x: [[i, 1]], name: [["n"]] });
+    await triton.close();
+    expect(tracer.lostSpans).toBe(20);
+    expect(await readdir(directory)).toEqual([]);
   });
 
   it("are lost when the directory vanishes, and the requests are not", async () => {

@@ -37,6 +37,10 @@ export class Payload implements RequestHolder {
   batchSize = 0;
   cost = 0;
 
+  get isQueue(): boolean {
+    return this.state !== "taken";
+  }
+
   get requests(): readonly InferenceRequest[] {
     return this.#taken ?? this.#waiting.all();
   }

@@ -118,6 +118,11 @@ export interface AnyBindOptions extends ModelBindOptions<readonly TensorSpec[], 
   readonly inferFunc: AnyInferFunc | readonly AnyInferFunc[] | URL | Backend;
 }
 
+/** What may change of a bound model while it serves. Options that are left out stay. */
+export type RebindOptions = Partial<
+  Pick<AnyBindOptions, "inferFunc" | "config" | "modelConfig" | "strict" | "onSequenceEvict">
+>;
+
 /**
  * Options of `bindEnsemble`.
  *

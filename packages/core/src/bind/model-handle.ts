@@ -1,4 +1,5 @@
 import {
+  assertOptions,
   type CallByPosition,
   errorFor,
   type InferOptions,
@@ -7,6 +8,7 @@ import {
   type ModelConfig,
   type ModelMetadata,
   type ModelStatisticsReport,
+  optionTypes,
   type ResultOf,
   readCall,
   type TensorSpec,
@@ -18,10 +20,12 @@ import { modelMetadata } from "../config/model-metadata.js";
 import type { CallBatchAxis } from "../in-process/in-process-tensors.js";
 import { inferInProcess } from "../in-process/infer-in-process.js";
 import { streamInProcess } from "../in-process/stream-in-process.js";
+import type { ModelPlan } from "../model/model-server.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { ModelState, QueueSnapshot } from "../model/version-status.js";
 import { reportStatistics } from "../service/model-reports.js";
+import type { RebindOptions } from "./bind-options.js";
 import { changedGroups, type InstanceChange } from "./plan-executors.js";
 
 /** Status of a bound model. */
@@ -135,9 +139,32 @@ export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly
    * ```
    */
   updateInstances(instances: InstanceChange): Promise<void>;
+  /**
+   * Changes the model while it serves: its batcher, its instances and where they run, its function or backend. The new
+   * instances are loaded before the old ones get no more requests. Requests that wait keep their order and the time of
+   * their arrival, and open sequences stay on the instances that have them. No request is lost.
+   *
+   * @throws TritonError INVALID_ARG for options that are not valid, for other inputs or outputs than before, and for an
+   * ensemble; UNAVAILABLE unless the model is ready; and errors from loading an instance. After an error nothing has
+   * changed.
+   * @example
+   * ```ts
+   * await model.rebind({ inferFunc: new URL("./model.js", import.meta.url), config: { maxBatchSize: 64 } });
+   * ```
+   */
+  rebind(change: RebindOptions): Promise<void>;
   /** Takes the model out of service. Requests in flight finish, then its instances stop. */
   unbind(): Promise<void>;
 }
+
+const REBIND_TYPES = optionTypes<RebindOptions>({
+  // The values are checked as those of `bind`.
+  inferFunc: "any",
+  config: "any",
+  modelConfig: "any",
+  strict: "any",
+  onSequenceEvict: "any",
+});
 
 const NO_OPTIONS: InferOptions = {};
 
@@ -150,9 +177,9 @@ interface HandleServer {
 export function modelHandle<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
   model: ModelVersion,
   server: HandleServer,
+  replan: (change: RebindOptions) => ModelPlan,
 ): ModelHandle<I, O> {
   const { gpus } = server.models;
-  const { instanceProblems = () => [] } = model.plan;
   const { name, version, config } = model;
   const infer = (given: readonly unknown[], axis: CallBatchAxis) => {
     try {
@@ -170,7 +197,7 @@ export function modelHandle<const I extends readonly TensorSpec[], const O exten
     infer: (...given: readonly unknown[]) => infer(given, "given"),
     inferSample: (...given: readonly unknown[]) => infer(given, "added"),
     async inferBatch(...given: readonly unknown[]) {
-      if (config.maxBatchSize === 0) {
+      if (model.config.maxBatchSize === 0) {
         throw errorFor(
           "INVALID_INPUT",
           `cannot send a batch to model '${name}', which does not support batching: use infer() or inferSample()`,
@@ -204,7 +231,12 @@ export function modelHandle<const I extends readonly TensorSpec[], const O exten
         details: executor.details,
       })),
     updateInstances: async (change) => {
+      const { instanceProblems = () => [] } = model.plan;
       await model.updateInstances(changedGroups(change, model.config, gpus, instanceProblems));
+    },
+    rebind: async (change) => {
+      assertOptions(`rebind() of model '${name}'`, change, REBIND_TYPES);
+      await (await model.migrate(replan(change))).removed;
     },
     unbind: async () => {
       await model.unload(server.drainTimeoutMs);

@@ -38,7 +38,7 @@ import { type Backend, isBackend, type ModelDescription } from "../instance/back
 import { ensembleCycle, type MemberOf } from "../model/ensemble-members.js";
 import { type ModelPlan, noExecutor } from "../model/model-server.js";
 import { planVariableLength } from "../scheduler/grouping-scheduler.js";
-import type { AnyBindOptions, BindEnsembleOptions } from "./bind-options.js";
+import type { AnyBindOptions, BindEnsembleOptions, RebindOptions } from "./bind-options.js";
 import { instanceProblems, type PlanModule, planExecutors, planStepwise } from "./plan-executors.js";
 
 const TENSOR_SPEC_TYPES = optionTypes<DescribedTensor>({
@@ -69,6 +69,27 @@ const BIND_TYPES = optionTypes<AnyBindOptions>({
   onSequenceEvict: "function",
   stateFiles: "object",
 });
+
+/** What `rebind` of a model that was bound with these options makes of a change. */
+export function replanBinding(given: AnyBindOptions, gpus: Gpus, planModule: PlanModule) {
+  let options = given;
+  return (change: RebindOptions): ModelPlan => {
+    const changed = { ...options, ...change };
+    const plan = planBinding(changed, () => false, gpus, planModule);
+    options = changed;
+    return plan;
+  };
+}
+
+/** The error of `rebind` of an ensemble. */
+export function ensembleStays(modelName: string): () => never {
+  return () => {
+    throw errorFor(
+      "INVALID_CONFIG",
+      `cannot rebind model '${modelName}': it is an ensemble, whose steps can be rebound`,
+    );
+  };
+}
 
 /** Turns the options of `bind` into a configuration and a way to make instances, or throws all their problems. */
 export function planBinding(

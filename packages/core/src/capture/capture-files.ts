@@ -1,5 +1,5 @@
 import { mkdirSync } from "node:fs";
-import { rename, writeFile } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { errorFor, type Parameters, type Tensor, TritonError } from "@tritonjs/protocol";
 import { importPeer, notLoaded } from "../optional-packages.js";
@@ -138,6 +138,8 @@ export class CaptureFiles {
       await writeFile(`${path}.new`, content);
       await rename(`${path}.new`, path);
     } catch (error) {
+      // The part that was written before the disk was full must not keep it full.
+      await rm(`${path}.new`, { force: true }).catch(() => {});
       this.lost += requests.length;
       if (this.#mayWarn()) {
         const why = TritonError.from(error).message;

@@ -60,6 +60,8 @@ export class InstanceGroup implements PlannedWork {
   #idleWaiters: (() => void)[] = [];
   readonly #parts = new Map<ModelInstance, InstanceGroup>();
   #user: InstanceUser = {};
+  /** Number of reasons for which no payload starts. */
+  #holds = 0;
   /** True while the batch is formed whose turn it is. */
   #forming = false;
 
@@ -208,7 +210,16 @@ export class InstanceGroup implements PlannedWork {
     if (dead !== undefined) payload.fail(dead);
   }
 
+  /** Starts no payload until a promise resolves. */
+  hold(until: Promise<unknown>): void {
+    this.#holds++;
+    void until.then(() => {
+      if (--this.#holds === 0) this.#freed();
+    });
+  }
+
   dispatch(): void {
+    if (this.#holds > 0) return;
     if (this.#limiter !== undefined) {
       this.#stage(this.#limiter);
       return;
@@ -337,7 +348,9 @@ function whyNoneCanRun(
     if (instance.unhealthyReason === undefined) return undefined;
     reason ??= instance.unhealthyReason;
   }
-  if (reason !== undefined || instances.length === 0) return reason;
+  // Instances that are about to be removed do not count: others will come.
+  if (reason !== undefined || instances.length === 0 || !instances.every(({ passive }) => passive))
+    return reason;
   return errorFor(
     "ALL_INSTANCES_PASSIVE",
     "all instances are passive, so the model cannot take requests: set passive: false on one",

@@ -121,7 +121,7 @@ function missingMember(ensemble: string, step: ModelEnsembleStep, member: Member
     : [`${depends} whose required version ${step.modelVersion} is not loaded`];
 }
 
-class Pending {
+export class Pending {
   readonly promise: Promise<void>;
   settled = false;
   #resolve = () => {};

@@ -65,14 +65,22 @@ export class LiveInstances implements InstanceModel {
   /** The last change; changes are made one at a time. */
   #changes: Promise<unknown> = Promise.resolve();
   readonly #leaving = new Set<ModelInstance>();
+  /** True while the model is on disk only. */
+  #isAway: boolean;
 
-  /** Makes all instances that the configuration asks for; an ensemble has none. */
+  /**
+   * Makes all instances that the configuration asks for; an ensemble has none.
+   *
+   * @param isAway true for a model that has no instances until `arrive`
+   */
   constructor(
     private readonly plan: ModelPlan,
     private readonly server: ModelServer,
     readonly statistics: ModelStatistics,
     private readonly validator: RequestValidator,
+    isAway: boolean,
   ) {
+    this.#isAway = isAway;
     const { name, version, config, directory, strict, variableLength } = plan;
     this.modelName = name;
     this.modelVersion = String(version);
@@ -88,9 +96,8 @@ export class LiveInstances implements InstanceModel {
     this.#checker = new OutputChecker(config, strict);
     this.#readFile = directory === undefined ? readFileNow : dataFilesOf(directory, "warmup");
     this.config = config;
-    const planned = planInstances(config);
     this.group = new InstanceGroup(
-      planned.map((one) => this.#make(one, config, planned.length)),
+      isAway ? [] : this.#makeAll(config),
       server.clock,
       server.rateLimiter,
       (instance) => this.#replaceLater(instance),
@@ -101,6 +108,25 @@ export class LiveInstances implements InstanceModel {
     return asWork(async () => {
       await this.group.start();
       for (const instance of this.group.serving) await this.#warmUp(instance);
+    });
+  }
+
+  /** Loads all instances of a model that has none. @throws TritonError of one that cannot be loaded: then it has none */
+  arrive(): Promise<void> {
+    return this.#next(async () => {
+      if (!this.#isAway) return;
+      const made = this.#makeAll(this.config);
+      await this.#loadAll(made);
+      for (const instance of made) this.group.join(instance);
+      this.#isAway = false;
+    });
+  }
+
+  /** Releases all instances once their batches are done. Requests wait in the queue until `arrive`. */
+  leave(): Promise<void> {
+    return this.#next(async () => {
+      this.#isAway = true;
+      await Promise.all(this.group.instances.map((instance) => this.#retire(instance)));
     });
   }
 
@@ -119,6 +145,10 @@ export class LiveInstances implements InstanceModel {
    */
   update(config: ModelConfig): Promise<InstanceUpdate> {
     return this.#next(async () => {
+      if (this.#isAway) {
+        this.config = config;
+        return { removed: Promise.resolve() };
+      }
       const free = this.group.instances.filter((instance) => !this.#leaving.has(instance));
       const planned = planInstances(config);
       const missing: PlannedInstance[] = [];
@@ -129,12 +159,7 @@ export class LiveInstances implements InstanceModel {
         else free.splice(known, 1);
       }
       const made = missing.map((one) => this.#make(one, config, planned.length));
-      const results = await Promise.allSettled(made.map((instance) => this.#load(instance)));
-      const failed = results.find((result) => result.status === "rejected");
-      if (failed !== undefined) {
-        await Promise.all(made.map((instance) => this.group.loader.release(instance)));
-        throw TritonError.from(failed.reason);
-      }
+      await this.#loadAll(made);
       this.config = config;
       for (const instance of made) this.group.join(instance);
       const retired = free.map((instance) => this.#retire(instance));
@@ -168,6 +193,15 @@ export class LiveInstances implements InstanceModel {
     void this.#retire(worn);
   }
 
+  /** Loads instances before they join; releases all of them if one fails. */
+  async #loadAll(made: readonly ModelInstance[]): Promise<void> {
+    const results = await Promise.allSettled(made.map((instance) => this.#load(instance)));
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed === undefined) return;
+    await Promise.all(made.map((instance) => this.group.loader.release(instance)));
+    throw TritonError.from(failed.reason);
+  }
+
   async #load(instance: ModelInstance): Promise<void> {
     await asWork(async () => {
       await this.group.loader.load(instance);
@@ -186,6 +220,11 @@ export class LiveInstances implements InstanceModel {
     const done = this.#changes.then(change);
     this.#changes = done.catch(() => {});
     return done;
+  }
+
+  #makeAll(config: ModelConfig): ModelInstance[] {
+    const planned = planInstances(config);
+    return planned.map((one) => this.#make(one, config, planned.length));
   }
 
   /** Makes an instance of a model of this configuration: one of `instanceCount`. */

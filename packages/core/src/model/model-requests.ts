@@ -43,6 +43,7 @@ import {
 import { getOrAdd, LinkedList } from "../system/collections.js";
 import { copyTensor } from "../tensor-rows.js";
 import type { Callee, CallGraph, ModelServer } from "./model-server.js";
+import type { Residence } from "./residence.js";
 
 interface RequestsModel extends Callee {
   readonly name: string;
@@ -55,6 +56,7 @@ interface RequestsModel extends Callee {
   readonly scheduler: Scheduler;
   readonly statistics: ModelStatistics;
   readonly instances: InstanceGroup;
+  readonly residence: Residence | undefined;
 }
 
 /** The requests of one model from validation until they settle: their deadlines and statistics. */
@@ -82,6 +84,11 @@ export class ModelRequests implements RequestObserver {
     return this.#inflight.size;
   }
 
+  /** The requests in flight, oldest first. */
+  get inFlight(): readonly InferenceRequest[] {
+    return this.#inflight.all();
+  }
+
   empty(): Promise<void> {
     return this.#inflight.empty();
   }
@@ -107,9 +114,9 @@ export class ModelRequests implements RequestObserver {
   }
 
   #accept(request: InferenceRequest): void {
-    const { validator, instances, clock, statistics, deadlines } = this.#model;
+    const { validator, instances, clock, statistics, deadlines, residence } = this.#model;
     validator.validate(request);
-    const unhealthy = instances.unhealthyReason;
+    const unhealthy = instances.unhealthyReason ?? residence?.failure;
     if (unhealthy !== undefined) throw unhealthy;
     request.queueStart = clock.now();
     if (request.deadline !== undefined && request.deadline <= request.queueStart) {
@@ -133,6 +140,7 @@ export class ModelRequests implements RequestObserver {
       statistics.pendingCount--;
       throw this.#refused(request, error);
     }
+    if (residence?.isResident === false && !request.settled) residence.want(request.callers.length > 0);
     if (requestQueued.hasSubscribers && !request.executing && !request.settled) {
       requestQueued.publish({ request: this.#shown(request), waiting: statistics.pendingCount });
     }
@@ -335,11 +343,15 @@ export class InflightRequests {
     });
   }
 
-  /** Cancels all requests, oldest first. */
-  cancel(error: TritonError): void {
+  /** All requests, oldest first. */
+  all(): readonly InferenceRequest[] {
     const all: InferenceRequest[] = [];
     for (let one = this.#first; one !== undefined; one = one.nextInflight) all.push(one);
-    for (const request of all.reverse()) request.cancel(error);
+    return all.reverse();
+  }
+
+  cancel(error: TritonError): void {
+    for (const request of this.all()) request.cancel(error);
   }
 }
 

@@ -16,6 +16,7 @@ import type { VariableLength } from "../scheduler/grouping-scheduler.js";
 import type { CudaPools } from "../shared-memory/cuda-pools.js";
 import type { Clock } from "../system/clock.js";
 import type { HostPolicies } from "../system/host-policy.js";
+import type { Residence, TenantModel } from "./residence.js";
 
 export type ExecutorFactory = (context: ExecutorContext) => Executor;
 
@@ -56,6 +57,8 @@ export interface ModelPlan {
   readonly directory?: string | undefined;
   /** If true, the version stays LOADING after loading, until `publish`. */
   readonly held?: boolean;
+  /** If true, the version is in memory before it serves, whatever the server's options say. */
+  readonly loadsNow?: boolean;
 }
 
 export interface ModelServer {
@@ -78,6 +81,10 @@ export interface ModelServer {
   /** Decides which requests of this process are traced. */
   readonly tracing?: Tracing | undefined;
   readonly metricsConfig: ResolvedMetricsConfig;
+  /** Adds the settings of the server to a plan by which a model changes. @default none */
+  adapt?(plan: ModelPlan): ModelPlan;
+  /** Gives models their places in memory; undefined if all models are always there. */
+  readonly residents?: { admit(model: TenantModel): Residence | undefined } | undefined;
 }
 
 export interface Callee {

@@ -1,5 +1,6 @@
 import {
   errorFor,
+  type Isolation,
   type ModelConfig,
   type ModelInstanceGroup,
   statusText,
@@ -24,10 +25,18 @@ import { GroupingScheduler } from "../scheduler/grouping-scheduler.js";
 import { DirectScheduler, type Scheduler, type SequenceCounts } from "../scheduler/scheduler.js";
 import { SequenceBatchScheduler } from "../scheduler/sequence-batch-scheduler.js";
 import { type Clock, DeadlineQueue, settledWithin } from "../system/clock.js";
-import { EnsembleMembers, type MemberOf } from "./ensemble-members.js";
+import { EnsembleMembers, type MemberOf, Pending } from "./ensemble-members.js";
 import { type InstanceUpdate, LiveInstances } from "./live-instances.js";
+import {
+  answersInOrder,
+  MOST_HELD_MS,
+  migrationObstacle,
+  moveWaiting,
+  SequenceSuccession,
+} from "./migration.js";
 import { ModelRequests } from "./model-requests.js";
 import type { ModelPlan, ModelServer } from "./model-server.js";
+import type { Residence, TenantModel } from "./residence.js";
 import type { ModelState, PayloadSnapshot, QueueSnapshot, RegisteredVersion } from "./version-status.js";
 
 /** Decides which version of a model answers the requests that name none, while a new version is rolled out. */
@@ -48,14 +57,14 @@ export interface VersionRouter {
  *    +--load fails--> UNAVAILABLE (reason)
  * ```
  */
-export class ModelVersion implements RegisteredVersion {
+export class ModelVersion implements RegisteredVersion, TenantModel {
   readonly name: string;
   readonly namespace: string;
   readonly version: number;
   readonly key: string;
   /** Directory of the version in the model repository; undefined for a bound model. */
   readonly directory: string | undefined;
-  readonly labels: ReadonlyMap<string, readonly string[]>;
+  labels: ReadonlyMap<string, readonly string[]>;
   readonly outputNames: readonly string[];
   readonly isEnsemble: boolean;
   readonly clock: Clock;
@@ -63,9 +72,9 @@ export class ModelVersion implements RegisteredVersion {
   readonly tracing: Tracing | undefined;
   readonly statistics = new ModelStatistics();
   readonly deadlines: DeadlineQueue;
-  readonly validator: RequestValidator;
-  readonly instances: InstanceGroup;
-  readonly scheduler: Scheduler;
+  validator: RequestValidator;
+  instances: InstanceGroup;
+  scheduler: Scheduler;
   state: ModelState = "LOADING";
   /** Why the version is UNAVAILABLE, or the latest failure since it became READY. */
   reason = "";
@@ -73,7 +82,14 @@ export class ModelVersion implements RegisteredVersion {
   /** Set while requests to the model that name no version are divided among several. */
   router: VersionRouter | undefined;
 
-  readonly #live: LiveInstances;
+  /** Its place in memory; undefined for a version that is always there. */
+  readonly residence: Residence | undefined;
+  #live: LiveInstances;
+  readonly #server: ModelServer;
+  /** Instances of before changes, with their schedulers, which still have requests or sequences. */
+  readonly #former = new Map<LiveInstances, Scheduler>();
+  /** The last change of the configuration or the instances; changes are made one at a time. */
+  #changes: Promise<unknown> = Promise.resolve();
   readonly requests: ModelRequests;
   /** Set for an ensemble. */
   readonly #members: EnsembleMembers | undefined;
@@ -88,9 +104,10 @@ export class ModelVersion implements RegisteredVersion {
   #onCutOff: (() => void) | undefined;
 
   constructor(
-    readonly plan: ModelPlan,
+    public plan: ModelPlan,
     server: ModelServer,
   ) {
+    this.#server = server;
     const { name, namespace = "", version, config, directory, labels, held = false } = plan;
     this.name = name;
     this.namespace = namespace;
@@ -107,9 +124,11 @@ export class ModelVersion implements RegisteredVersion {
     this.statistics.latencies = createLatencies(config, server.metricsConfig);
     this.deadlines = new DeadlineQueue(server.clock);
     this.validator = new RequestValidator(config);
-    this.#live = new LiveInstances(plan, server, this.statistics, this.validator);
+    this.residence = server.residents?.admit(this);
+    const isAway = this.residence !== undefined;
+    this.#live = new LiveInstances(plan, server, this.statistics, this.validator, isAway);
     this.instances = this.#live.group;
-    this.scheduler = createScheduler(this, server);
+    this.scheduler = createScheduler(plan, this.instances, this, server);
     this.instances.serve(this.scheduler);
     if (config.dynamicBatching !== undefined)
       server.log
@@ -126,13 +145,34 @@ export class ModelVersion implements RegisteredVersion {
   }
 
   get config(): ModelConfig {
-    return this.#live.config;
+    return this.#live?.config ?? this.plan.config;
+  }
+
+  get inflightCount(): number {
+    return this.requests.count;
+  }
+
+  get isolation(): Isolation | undefined {
+    return this.instances.instances[0]?.executor.isolation;
+  }
+
+  arrive(): Promise<void> {
+    return this.#live.arrive();
+  }
+
+  leave(): Promise<void> {
+    return this.#live.leave();
+  }
+
+  failQueued(error: TritonError): void {
+    this.scheduler.failQueued(error);
   }
 
   /** Cached outputs and keys of the cache need the elements. */
   get takesSources(): boolean {
     return (
       this.config.responseCache?.enable !== true &&
+      this.residence?.isResident !== false &&
       this.instances.instances.every(({ executor }) => executor.takesSources === true)
     );
   }
@@ -146,7 +186,7 @@ export class ModelVersion implements RegisteredVersion {
   }
 
   get crashReason(): string | undefined {
-    return this.instances.crashReason?.message;
+    return this.residence?.problem ?? this.instances.crashReason?.message;
   }
 
   /** Resolves when the version is READY; rejects if loading failed. An ensemble waits for its members. */
@@ -157,7 +197,7 @@ export class ModelVersion implements RegisteredVersion {
   /** Puts a version that was held back into service, once it is loaded. */
   publish(): void {
     this.#held = false;
-    if (this.state === "LOADING" && !this.isEnsemble) this.#enter("READY");
+    if (this.state === "LOADING" && !this.isEnsemble) this.#enter("READY", this.reason);
   }
 
   /** False if a request would have to wait for others. */
@@ -255,7 +295,101 @@ export class ModelVersion implements RegisteredVersion {
         `cannot change the instances of model '${this.name}': expected the state READY, got ${this.state}`,
       );
     }
-    return this.#live.update({ ...this.config, instanceGroup: [...instanceGroup] });
+    return this.#next(() => this.#live.update({ ...this.config, instanceGroup: [...instanceGroup] }));
+  }
+
+  /**
+   * Changes the batcher, the instances, where they run, or the backend, while the version serves. New instances are loaded
+   * first. Then the requests that wait move to the new queue in their order, and open sequences go on where they are.
+   *
+   * @returns promise of the release of the old instances; those with open sequences are not waited for
+   * @throws TritonError INVALID_ARG for a plan with other tensors, UNAVAILABLE unless the version is READY, and errors of
+   * loading an instance; then nothing has changed
+   */
+  migrate(plan: ModelPlan): Promise<InstanceUpdate> {
+    return this.#next(() => this.#migrate(plan));
+  }
+
+  async #migrate(given: ModelPlan): Promise<InstanceUpdate> {
+    const plan = this.#server.adapt?.(given) ?? given;
+    const cannot = `cannot change model '${this.name}' version ${this.version} while it serves`;
+    const obstacle = migrationObstacle(this.config, plan.config);
+    if (obstacle !== undefined) throw errorFor("INVALID_CONFIG", `${cannot}: ${obstacle}`);
+    await this.residence?.pin();
+    try {
+      const isAway = this.residence?.isResident === false;
+      const validator = new RequestValidator(plan.config);
+      const live = new LiveInstances(plan, this.#server, this.statistics, validator, isAway);
+      const scheduler = createScheduler(plan, live.group, this, this.#server);
+      live.group.serve(scheduler);
+      if (!isAway) await live.start();
+      if (this.state !== "READY") {
+        await live.group.stop();
+        throw errorFor("MODEL_NOT_READY", `${cannot}: expected the state READY, got ${this.state}`);
+      }
+      return this.#replaceWith(plan, live, scheduler, validator);
+    } finally {
+      this.residence?.unpin();
+    }
+  }
+
+  /** Puts loaded instances in the place of the present ones. Nothing waits in between. */
+  #replaceWith(
+    plan: ModelPlan,
+    live: LiveInstances,
+    scheduler: Scheduler,
+    validator: RequestValidator,
+  ): InstanceUpdate {
+    const [oldLive, group] = [this.#live, this.instances];
+    const old = this.scheduler instanceof SequenceSuccession ? this.scheduler.newest : this.scheduler;
+    if (answersInOrder(this.config, group)) {
+      const groups = [group, ...[...this.#former.keys()].map((former) => former.group)];
+      const idle = Promise.all(groups.map((one) => one.idle()));
+      live.group.hold(settledWithin(this.clock, MOST_HELD_MS, idle));
+    }
+    Object.assign(this, { plan, validator, labels: plan.labels });
+    this.#live = live;
+    this.instances = live.group;
+    this.#former.set(oldLive, old);
+    this.#schedule(scheduler);
+    const isSequential = plan.config.sequenceBatching !== undefined;
+    if (!isSequential) {
+      // An idle instance must not take a batch that the old batcher forms of the requests behind those that have left.
+      const moved = new Pending();
+      group.hold(moved.promise);
+      moveWaiting(this.requests.inFlight, scheduler, plan.config.maxBatchSize || Number.POSITIVE_INFINITY);
+      old.stop();
+      moved.resolve();
+    }
+    const removed = this.#endFormer(oldLive, old).catch((error) => this.#log.error(statusText(error)));
+    this.onStateChange?.();
+    return { removed: isSequential ? Promise.resolve() : removed };
+  }
+
+  /** Releases instances of before once they have no work. */
+  async #endFormer(live: LiveInstances, scheduler: Scheduler): Promise<void> {
+    await scheduler.whenEmpty?.();
+    await live.group.idle();
+    // Requests that are too large for the new queue have stayed.
+    while (scheduler.queuedCount + live.group.queuedPayloads > 0) {
+      await new Promise<void>((resolve) => this.clock.defer(resolve));
+      await live.group.idle();
+    }
+    await live.leave();
+    await live.group.stop();
+    this.#former.delete(live);
+    this.#schedule(this.scheduler instanceof SequenceSuccession ? this.scheduler.newest : this.scheduler);
+  }
+
+  #schedule(newest: Scheduler): void {
+    const former = [...this.#former.values()].filter(({ hasSequence }) => hasSequence !== undefined);
+    this.scheduler = former.length === 0 ? newest : new SequenceSuccession(newest, former);
+  }
+
+  #next<T>(change: () => Promise<T>): Promise<T> {
+    const done = this.#changes.then(change);
+    this.#changes = done.catch(() => {});
+    return done;
   }
 
   /** Refuses new requests, except those that are part of work in flight. Resolves when no work is in flight. */
@@ -279,10 +413,12 @@ export class ModelVersion implements RegisteredVersion {
   async #load(): Promise<void> {
     const start = this.clock.now();
     try {
-      await this.#live.start();
+      if (this.residence === undefined) await this.#live.start();
+      else await this.residence.start(this.plan.loadsNow === true);
       this.statistics.loadDurationMs = this.clock.now() - start;
-      if (!this.#held) this.#enter("READY");
+      if (!this.#held) this.#enter("READY", this.reason);
     } catch (error) {
+      this.residence?.end();
       await this.instances.stop();
       this.#enter("UNAVAILABLE", this.#loadFailed(error));
       throw error;
@@ -298,14 +434,16 @@ export class ModelVersion implements RegisteredVersion {
     if (this.state !== "READY" && !isIdle && !this.isEnsemble) return;
     this.#enter("UNLOADING");
     this.scheduler.stop();
-    const answered = this.requests.empty().then(() => this.instances.idle());
+    const groups = [this.instances, ...[...this.#former.keys()].map(({ group }) => group)];
+    const answered = this.requests.empty().then(() => Promise.all(groups.map((group) => group.idle())));
     const cutOff = new Promise<void>((resolve) => {
       this.#onCutOff = resolve;
     });
     const over = Promise.race([answered, cutOff]);
     if (!(await settledWithin(this.clock, drainTimeoutMs, over))) this.#cutOff();
-    await this.instances.idle(true);
-    await this.instances.stop();
+    await Promise.all(groups.map((group) => group.idle(true)));
+    this.residence?.end();
+    await Promise.all(groups.map((group) => group.stop()));
     this.#enter("UNAVAILABLE", "unloaded");
   }
 
@@ -350,8 +488,13 @@ function logSequenceBatchers(config: ModelConfig, serverLog: Log): void {
   for (let i = 0; i < countInstances(config); i++) started(`Direct sequence-batch scheduler thread ${i}`);
 }
 
-function createScheduler(model: ModelVersion, server: ModelServer): Scheduler {
-  const { plan, config, instances, clock, deadlines, statistics } = model;
+function createScheduler(
+  plan: ModelPlan,
+  instances: InstanceGroup,
+  { clock, deadlines, statistics }: Pick<ModelVersion, "clock" | "deadlines" | "statistics">,
+  server: ModelServer,
+): Scheduler {
+  const { config } = plan;
   const { holdUntil, backlogHoldUntil, findMember } = server;
   const { variableLength, mixedInputs: mixed, onSequenceEvict: onEvict } = plan;
   if (config.ensembleScheduling !== undefined) {

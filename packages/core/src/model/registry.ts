@@ -17,7 +17,7 @@ export class ModelRegistry {
   /** The version that each name means without a number, while no state changes. */
   readonly #latest = new Map<string, ModelVersion>();
   /** Models whose requests without a version are divided among versions. */
-  readonly #routers = new Map<string, VersionRouter>();
+  readonly #routers = new Map<string, { readonly namespace: string; readonly router: VersionRouter }>();
   #following = false;
 
   /** @param namespacing true if models of several repositories may have one name */
@@ -31,22 +31,39 @@ export class ModelRegistry {
     if (previous instanceof ModelVersion && previous !== version) this.#release(previous);
     if (version instanceof ModelVersion) {
       if (version.isEnsemble) this.#ensembles.add(version);
-      version.router = this.#routers.get(version.name);
+      version.router = this.routerOf(version.name, version.namespace);
       version.onStateChange = () => this.#changed();
     }
     this.#changed();
   }
 
   /** Divides the requests to a model that name no version; undefined ends that. Call it again when the version changes. */
-  setRouter(name: string, router: VersionRouter | undefined): void {
+  setRouter(name: string, namespace: string, router: VersionRouter | undefined): void {
     if (router === undefined) this.#routers.delete(name);
-    else this.#routers.set(name, router);
-    for (const one of this.versions(name)) if (one instanceof ModelVersion) one.router = router;
+    else this.#routers.set(name, { namespace, router });
+    for (const one of this.versions(name)) {
+      if (one instanceof ModelVersion) one.router = this.routerOf(name, one.namespace);
+    }
     this.#changed();
   }
 
-  routerOf(name: string): VersionRouter | undefined {
-    return this.#routers.get(name);
+  routerOf(name: string, namespace: string): VersionRouter | undefined {
+    const routed = this.#routers.get(name);
+    return routed?.namespace === namespace ? routed.router : undefined;
+  }
+
+  /** A version that is in service. */
+  readyVersion(name: string, namespace: string, version: number): ModelVersion | undefined {
+    const found = this.#models.get(name)?.get(namespace)?.get(version);
+    return found !== undefined && isReady(found) ? found : undefined;
+  }
+
+  /** The namespaces in which a model has versions that are not unloaded. */
+  namespacesOf(name: string): string[] {
+    const isLive = (versions: Versions) => [...versions.values()].some((one) => one.reason !== "unloaded");
+    return [...(this.#models.get(name) ?? [])].flatMap(([space, versions]) =>
+      isLive(versions) ? [space] : [],
+    );
   }
 
   /**
@@ -213,8 +230,9 @@ export class ModelRegistry {
 
   /** The version that a router means, if the request names none and it is in service. */
   #routed(name: string, versions: Versions, version: bigint | undefined): ModelVersion | undefined {
-    const router = version === undefined ? this.#routers.get(name) : undefined;
-    const found = router && versions.get(router.version);
+    const routed = version === undefined ? this.#routers.get(name) : undefined;
+    const isMeant = routed !== undefined && this.#models.get(name)?.get(routed.namespace) === versions;
+    const found = isMeant ? versions.get(routed.router.version) : undefined;
     return found !== undefined && isReady(found) ? found : undefined;
   }
 

@@ -95,9 +95,19 @@ export class Tracing {
       return trace && new RecordedTrace(trace);
     }
     if (setting.levels.length === 0 || this.#tracer.skips?.(modelName)) return undefined;
+    return this.#start(this.#tracer, modelName, setting, arrival);
+  }
+
+  /** Apart from `sample`, which would otherwise allocate for the closure also where no trace starts. */
+  #start(
+    tracer: RequestTracer,
+    modelName: string,
+    setting: TraceSetting,
+    arrival: RequestArrival | undefined,
+  ): RequestTrace | undefined {
     const now = () => this.now();
     const wallOffsetMs = this.clock.wallNow() - now();
-    return this.#tracer.start({ modelName, selected: setting.selects(), arrival, now, wallOffsetMs });
+    return tracer.start({ modelName, selected: setting.selects(), arrival, now, wallOffsetMs });
   }
 
   /** Traces and spans that were lost since the start, because the disk or the collector was too slow for them. */

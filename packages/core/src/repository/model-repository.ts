@@ -104,6 +104,7 @@ export class ModelRepository {
         .map((message) => `load failed for model '${name}': ${message}\n`);
       if (errors.length > 0) throw errorFor("LOAD_REQUEST_FAILED", errors.join(""));
       if (poll.problems.size > 0) throw pollFailure(name, [...poll.problems.values()][0]);
+      for (const { residence } of this.server.registry.ready(name)) await residence?.start(true);
       return { removed };
     } finally {
       await directory?.release();

@@ -10,6 +10,8 @@ import {
 import { completeInstanceGroups, instanceGroupProblems } from "../config/instance-groups.js";
 import { writePrototxt } from "../config/prototxt.js";
 import { membersProblems } from "../config/resolve-config.js";
+import { migrationObstacle } from "../model/migration.js";
+import type { ModelPlan } from "../model/model-server.js";
 import { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import { AbsentVersion } from "../model/version-status.js";
@@ -179,7 +181,7 @@ class AppliedChange {
     const { state, loader } = this;
     const previous = this.#previous.get(key);
     try {
-      const { removed } = await loader.load(named, previous);
+      const { removed } = await loader.load(named, previous, this.poll.byName?.has(model.id.name) === true);
       await model.agents?.completed();
       state.failed.delete(key);
       state.failedFiles.delete(key);
@@ -339,13 +341,18 @@ export class ModelLoader {
    * if one of those fails. A version is kept when its directory and the configuration have not changed. Changed
    * instance groups are applied while it serves.
    *
+   * @param loadsNow whether the versions are in memory before they serve, whatever the options say
    * @throws TritonError INVALID_ARG with the state of each version that could not be loaded, and why.
    */
-  async load(polled: PolledModel, previous: PolledModel | undefined): Promise<LoadedModel> {
+  async load(
+    polled: PolledModel,
+    previous: PolledModel | undefined,
+    loadsNow: boolean,
+  ): Promise<LoadedModel> {
     this.server.registry.announce(polled.id.name, polled.id.namespace);
     const versions = await this.#findVersions(polled);
     const outcomes = await Promise.all(
-      versions.map((version) => this.#loadVersion(polled, previous, version)),
+      versions.map((version) => this.#loadVersion(polled, previous, version, loadsNow)),
     );
     const failures = outcomes.flatMap(({ failure }) => failure ?? []);
     const fresh = outcomes.flatMap((outcome) => outcome.fresh ?? []);
@@ -392,6 +399,7 @@ export class ModelLoader {
     polled: PolledModel,
     previous: PolledModel | undefined,
     version: number,
+    loadsNow: boolean,
   ): Promise<VersionOutcome> {
     const { registry, log } = this.server;
     const { name, namespace } = polled.id;
@@ -406,12 +414,21 @@ export class ModelLoader {
       if (serving === undefined) registry.add(new AbsentVersion(name, namespace, version, state, reason));
     };
     show("LOADING");
+    const staying =
+      serving !== undefined && this.#mayMigrate(serving, polled, previous) ? serving : undefined;
     try {
-      const fresh = await this.#permits.run(
-        () => this.#create(polled, version, serving === undefined),
+      const made = await this.#permits.run(
+        () =>
+          this.#create(
+            polled,
+            version,
+            serving,
+            staying,
+            loadsNow || serving?.residence?.isResident === true,
+          ),
         undefined,
       );
-      return { version, fresh };
+      return made === serving ? { version } : { version, fresh: made };
     } catch (error) {
       const reason = statusText(error);
       show("UNAVAILABLE", reason);
@@ -429,6 +446,33 @@ export class ModelLoader {
     );
   }
 
+  /** True for a version whose files are the same, and whose configuration may be changed while it serves. */
+  #mayMigrate(serving: ModelVersion, polled: PolledModel, previous: PolledModel | undefined): boolean {
+    const held = this.#held.get(serving);
+    return (
+      held !== undefined &&
+      held.polled.override === undefined &&
+      polled.override === undefined &&
+      migrationObstacle(held.prepared, polled.config) === undefined &&
+      !isVersionModified(previous?.times, polled.times, serving.version)
+    );
+  }
+
+  /** Changes a version in place. The files that it was made of are released with its old instances. */
+  async #migrate(serving: ModelVersion, polled: PolledModel, plan: ModelPlan): Promise<void> {
+    const { removed } = await serving.migrate(plan);
+    const before = this.#held.get(serving)!;
+    const agents = polled.agents?.hold();
+    polled.copy?.retain();
+    this.#held.set(serving, { prepared: polled.config, polled, agents });
+    if (serving.residence === undefined) serving.reason = "";
+    void removed.then(() => {
+      void before.polled.copy?.release();
+      before.agents?.leaves();
+      before.agents?.gone();
+    });
+  }
+
   async #update(serving: ModelVersion, polled: PolledModel): Promise<VersionOutcome> {
     const { version } = serving;
     const { instanceGroup } = polled.config;
@@ -437,7 +481,7 @@ export class ModelLoader {
       const update = isSame
         ? undefined
         : await serving.updateInstances(this.#groupsFor(serving.config, instanceGroup));
-      serving.reason = "";
+      if (serving.residence === undefined) serving.reason = "";
       this.#held.get(serving)!.prepared = polled.config;
       return { version, ...update };
     } catch (error) {
@@ -487,13 +531,20 @@ export class ModelLoader {
   /**
    * Creates a version and loads it. A version that fails is retried as often as the options say.
    *
-   * @param visible whether the registry shows the version while it loads
+   * @param serving the version that it replaces. Otherwise the registry shows the version while it loads
+   * @param staying the same, if it may be changed in place. It is then returned, unless its file says otherwise
    * @throws the error of the last attempt
    */
-  async #create(polled: PolledModel, version: number, visible: boolean): Promise<ModelVersion> {
+  async #create(
+    polled: PolledModel,
+    version: number,
+    serving: ModelVersion | undefined,
+    staying: ModelVersion | undefined,
+    loadsNow: boolean,
+  ): Promise<ModelVersion> {
     for (let left = this.options.modelLoadRetryCount ?? 0; ; left--) {
       try {
-        return await this.#createOnce(polled, version, visible);
+        return await this.#createOnce(polled, version, serving, staying, loadsNow);
       } catch (error) {
         const { name } = polled.id;
         this.server.log.error(`failed to load '${name}' version ${version}: ${statusText(error)}`, {
@@ -505,22 +556,37 @@ export class ModelLoader {
     }
   }
 
-  async #createOnce(polled: PolledModel, version: number, visible: boolean): Promise<ModelVersion> {
+  async #createOnce(
+    polled: PolledModel,
+    version: number,
+    serving: ModelVersion | undefined,
+    staying: ModelVersion | undefined,
+    loadsNow: boolean,
+  ): Promise<ModelVersion> {
     const { registry, log } = this.server;
-    const { plan, close } = await planVersion(polled, version, this.options, this.server, true);
+    // A model that stays on disk is described without opening it.
+    const opens = loadsNow || this.server.residents?.startsOnDisk(polled.config) !== true;
+    const { plan, close } = await planVersion(polled, version, this.options, this.server, opens);
     let model: ModelVersion;
     try {
       log.verbose(1, `\n${writePrototxt(plan.config)}`);
       const labels = new Map([...memberLabels(plan.config, registry), ...plan.labels]);
-      model = this.server.create({ ...plan, labels });
+      if (staying !== undefined && migrationObstacle(staying.config, plan.config) === undefined) {
+        await this.#migrate(staying, polled, { ...plan, labels });
+        if (staying.residence !== undefined) await close();
+        return staying;
+      }
+      model = this.server.create({ ...plan, labels, loadsNow });
     } catch (error) {
       await close();
       throw error;
     }
-    if (visible && !model.isEnsemble) registry.add(model);
+    if (serving === undefined && !model.isEnsemble) registry.add(model);
     const agents = polled.agents?.hold();
     try {
       await model.loaded;
+      // Its description may have opened a model that stays on disk.
+      if (model.residence !== undefined) await close();
     } catch (error) {
       agents?.leaves();
       agents?.gone();

@@ -1,6 +1,7 @@
 import { errorFor, type ModelConfig } from "@tritonjs/protocol";
 import type { Substitute } from "../config/substitutes.js";
 import type { BackendFactory } from "../instance/backend.js";
+import type { ResidencyOptions } from "../model/resident-models.js";
 
 /** When models of a repository load and unload: at the start only, when their directories change, or on request. */
 export type ModelControlMode = "none" | "poll" | "explicit";
@@ -9,7 +10,7 @@ export type ModelControlMode = "none" | "poll" | "explicit";
 export type BackendConfig = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /** Options of the model repository, named after tritonserver's flags. */
-export interface RepositoryOptions {
+export interface RepositoryOptions extends ResidencyOptions {
   /**
    * Models in Triton's layout: directories, and paths in clouds as Triton writes them (`s3://bucket/models`,
    * `gs://bucket/models`, `as://account/container/models`), which need the vendor's package. @default none

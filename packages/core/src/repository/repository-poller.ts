@@ -1,4 +1,4 @@
-import { errorFor, statusText, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, statusText, TritonError } from "@tritonjs/protocol";
 import type { Gpus } from "../config/gpus.js";
 import type { ModelPlan } from "../model/model-server.js";
 import type { ModelVersion } from "../model/model-version.js";
@@ -21,6 +21,8 @@ export interface RepositoryServer {
   readonly registry: ModelRegistry;
   readonly gpus: Gpus;
   readonly hostPolicies: HostPolicies;
+  /** Knows which models start on disk only. */
+  readonly residents?: { startsOnDisk(config: ModelConfig): boolean } | undefined;
   create(plan: ModelPlan): ModelVersion;
 }
 
@@ -139,6 +141,8 @@ export interface Poll {
   readonly gone: ReadonlySet<ModelKey>;
   /** Why models cannot be polled, by name. */
   readonly problems: ReadonlyMap<string, TritonError>;
+  /** Models that were asked for by name. */
+  readonly byName?: ReadonlySet<string>;
 }
 
 export function pollResult(result: Partial<Poll>): Poll {
@@ -241,7 +245,7 @@ export class RepositoryPoller {
         (name) => !seen.has(name) && !this.state.server.registry.isBound(name),
       );
     }
-    return pollResult({ changed, unchanged, problems });
+    return pollResult({ changed, unchanged, problems, byName: new Set(names) });
   }
 
   #target(id: ModelId, repository: RepositorySource, explicit: boolean): PollTarget {

@@ -110,6 +110,8 @@ export interface RequestSender {
 export interface RequestHolder {
   /** Removes a request that leaves: its turn has come, or it was cancelled. */
   remove(request: InferenceRequest): unknown;
+  /** True while it waits for its turn, so that a change of the model may take it to another queue. @default false */
+  readonly isQueue?: boolean;
 }
 
 /** Answers a request once it has left its holder. */

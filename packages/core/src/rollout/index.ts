@@ -1,5 +1,5 @@
 import { errorFor, TritonError } from "@tritonjs/protocol";
-import { ModelVersion } from "../model/model-version.js";
+import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import { rolloutEvent } from "../observe/diagnostics-channels.js";
 import type { Log } from "../observe/log.js";
@@ -218,14 +218,13 @@ export class Rollouts implements RolloutServer {
     await Promise.all([...this.#files.values()].map((files) => files.settled()));
   }
 
-  version(model: string, version: number): ModelVersion | undefined {
-    const found = this.#registry.versions(model).find((one) => one.version === version);
-    return found instanceof ModelVersion && found.state === "READY" ? found : undefined;
+  version(model: string, namespace: string, version: number): ModelVersion | undefined {
+    return this.#registry.readyVersion(model, namespace, version);
   }
 
   routed(model: string): void {
     const rollout = this.#rollouts.get(model);
-    if (rollout !== undefined) this.#registry.setRouter(model, rollout.live);
+    if (rollout !== undefined) this.#registry.setRouter(model, rollout.live.namespace, rollout.live);
   }
 
   changed(live: LiveRollout, event: RolloutEvent): void {
@@ -251,8 +250,9 @@ export class Rollouts implements RolloutServer {
   /** Looks at the versions of all rollouts after models have changed. */
   #follow(): void {
     for (const { live } of this.#rollouts.values()) {
-      if (live.isOver || this.version(live.model, live.to) !== undefined) continue;
-      const now = this.#registry.versions(live.model).find((one) => one.version === live.to);
+      const { model, namespace, to } = live;
+      if (live.isOver || this.version(model, namespace, to) !== undefined) continue;
+      const now = this.#registry.versions(model, namespace).find((one) => one.version === to);
       // A reload replaces a version by itself.
       if (now?.state === "LOADING") continue;
       live.lost(now === undefined ? "it was removed" : now.reason || now.state.toLowerCase());
@@ -262,17 +262,19 @@ export class Rollouts implements RolloutServer {
         this.#pending.delete(model);
         continue;
       }
-      if (this.version(model, options.to) === undefined) continue;
-      if (options.from !== undefined && this.version(model, options.from) === undefined) continue;
+      const namespace = options.namespace ?? this.#onlyNamespace(model);
+      if (namespace === undefined || this.version(model, namespace, options.to) === undefined) continue;
+      if (options.from !== undefined && this.version(model, namespace, options.from) === undefined) continue;
       this.#pending.delete(model);
       this.#tryStart(model, options, this.#saved.has(model));
     }
   }
 
   /** Applies the options in the configuration of a model, when its versions are in service. */
-  configured(model: string, parameters: Parameters<typeof rolloutOfConfig>[0]): void {
-    const options = rolloutOfConfig(parameters);
-    if (options === undefined) return;
+  configured(model: string, namespace: string, parameters: Parameters<typeof rolloutOfConfig>[0]): void {
+    const read = rolloutOfConfig(parameters);
+    if (read === undefined) return;
+    const options = namespace === "" ? read : { ...read, namespace };
     const text = JSON.stringify(options);
     if (this.#configured.get(model) === text) return;
     this.#configured.set(model, text);
@@ -301,23 +303,26 @@ export class Rollouts implements RolloutServer {
 
   #start(model: string, given: RolloutOptions, resumed = false): Rollout {
     this.#assertFree(model, false);
-    const options = resolveRollout(model, given, this.#current(model));
-    const [old, fresh] = [this.#inService(model, options.from), this.#inService(model, options.to)];
+    const namespace = this.#namespaceOf(model, given.namespace);
+    const options = resolveRollout(model, given, this.#current(model, namespace));
+    const old = this.#inService(model, namespace, options.from);
+    const fresh = this.#inService(model, namespace, options.to);
     assertSameTensors(old, fresh);
     if (options.shadow !== undefined) assertShadows(fresh);
     const directory = given.directory ?? this.#server.directory;
     const files = directory === undefined ? undefined : this.#filesIn(directory);
     const known = this.#rollouts.get(model);
     // A second rollout of the program is a new attempt.
-    const saved =
-      known === undefined ? files?.read(model)?.saved : known.resumed ? known.live.save() : undefined;
+    const file = known === undefined ? files?.read(model) : undefined;
+    const isOfNamespace = (file?.options.namespace ?? namespace) === namespace;
+    const saved = known?.resumed ? known.live.save() : isOfNamespace ? file?.saved : undefined;
     const isSame = saved?.from === options.from && saved?.to === options.to;
     known?.live.close();
-    const live = new LiveRollout(model, options, this, isSame ? saved : undefined);
+    const live = new LiveRollout(model, namespace, options, this, isSame ? saved : undefined);
     const listeners = new Set<(event: RolloutEvent) => void>();
     const rollout = { live, options: given, files, listeners, resumed };
     this.#rollouts.set(model, rollout);
-    this.#registry.setRouter(model, live);
+    this.#registry.setRouter(model, namespace, live);
     this.changed(live, { type: "started", reason: "", rollout: live.report() });
     if (files !== undefined) this.#saveLater();
     return this.#handleOf(rollout);
@@ -390,7 +395,7 @@ export class Rollouts implements RolloutServer {
     rollout.live.close();
     this.#rollouts.delete(model);
     rollout.files?.remove(model);
-    this.#registry.setRouter(model, undefined);
+    this.#registry.setRouter(model, rollout.live.namespace, undefined);
   }
 
   #started(model: string): StartedRollout {
@@ -413,19 +418,44 @@ export class Rollouts implements RolloutServer {
   }
 
   /** The version that requests without a version get now; undefined for none. */
-  #current(model: string): number | undefined {
-    const routed = this.#registry.routerOf(model)?.version;
-    if (routed !== undefined && this.version(model, routed) !== undefined) return routed;
-    return this.#registry.ready(model).at(-1)?.version;
+  #current(model: string, namespace: string): number | undefined {
+    const routed = this.#registry.routerOf(model, namespace)?.version;
+    if (routed !== undefined && this.version(model, namespace, routed) !== undefined) return routed;
+    return this.#served(model, namespace).at(-1);
   }
 
-  #inService(model: string, version: number): ModelVersion {
-    const found = this.version(model, version);
+  #served(model: string, namespace: string): number[] {
+    return this.#registry
+      .versions(model, namespace)
+      .filter(({ state }) => state === "READY")
+      .map(({ version }) => version);
+  }
+
+  /** The only namespace that has a model; undefined if several have it. */
+  #onlyNamespace(model: string): string | undefined {
+    const spaces = this.#registry.namespacesOf(model);
+    return spaces.length > 1 ? undefined : (spaces[0] ?? "");
+  }
+
+  /** @throws TritonError INVALID_ARG for a repository without the model, and for none where several have it */
+  #namespaceOf(model: string, given: string | undefined): string {
+    const spaces = this.#registry.namespacesOf(model);
+    if (given === undefined ? spaces.length <= 1 : spaces.includes(given)) return given ?? spaces[0] ?? "";
+    const list = spaces.map((space) => `'${space}'`).join(", ");
+    throw errorFor(
+      "INVALID_ROLLOUT",
+      `rollout of model '${model}', option 'namespace': expected a repository that has the model (${list}), ` +
+        `got ${given === undefined ? "none" : `'${given}'`}`,
+    );
+  }
+
+  #inService(model: string, namespace: string, version: number): ModelVersion {
+    const found = this.version(model, namespace, version);
     if (found !== undefined) return found;
-    const all = this.#registry.versions(model);
+    const all = this.#registry.versions(model, namespace);
     const reason = all.find((one) => one.version === version)?.reason;
     const why = reason === undefined || reason === "" ? "" : ` (${reason})`;
-    const served = this.#registry.ready(model).map((one) => one.version);
+    const served = this.#served(model, namespace);
     throw errorFor(
       "INVALID_ROLLOUT",
       `rollout of model '${model}': version ${version} is not in service${why}: expected one of ` +
@@ -442,7 +472,9 @@ export class Rollouts implements RolloutServer {
   }
 
   #save({ live, options, files }: StartedRollout): void {
-    files?.write({ model: live.model, options: { ...options, from: live.from }, saved: live.save() });
+    const { model, namespace, from } = live;
+    const space = namespace === "" ? {} : { namespace };
+    files?.write({ model, options: { ...options, from, ...space }, saved: live.save() });
   }
 
   #saveLater(): void {

@@ -93,6 +93,11 @@ export interface RolloutOptions {
   /** Version in use. @default the version that requests without a version get now */
   readonly from?: number;
   readonly to: number;
+  /**
+   * Repository of the model, for a server with `modelNamespacing` on which several repositories have the name: its path.
+   * @default the only one
+   */
+  readonly namespace?: string;
   /** Percentage of the requests that the new version gets, from 0 to 100. @default that of the first step, else 0 */
   readonly share?: number;
   /** Shares over time. After the last step the new version is promoted, unless `promote` is "manual". */
@@ -119,6 +124,7 @@ const TYPES = optionTypes<RolloutOptions>({
   shadow: ["object", "boolean"],
   verdict: "object",
   directory: "string",
+  namespace: "string",
   seed: "number",
 });
 const SHADOW_TYPES = optionTypes<ShadowOptions>({

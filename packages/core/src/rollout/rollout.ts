@@ -55,7 +55,7 @@ export interface RolloutServer {
   readonly clock: Clock;
   readonly log: Log;
   /** The version in service with a number; undefined for none. */
-  version(model: string, version: number): ModelVersion | undefined;
+  version(model: string, namespace: string, version: number): ModelVersion | undefined;
   /** Makes the router known, again after each change of its version. */
   routed(model: string): void;
   /** The state has changed: it is saved, and listeners are told. */
@@ -99,6 +99,7 @@ export class LiveRollout implements VersionRouter {
 
   constructor(
     readonly model: string,
+    readonly namespace: string,
     readonly options: ResolvedRollout,
     private readonly server: RolloutServer,
     saved: SavedRollout | undefined,
@@ -131,6 +132,10 @@ export class LiveRollout implements VersionRouter {
     return this.options.to;
   }
 
+  #version(version: number): ModelVersion | undefined {
+    return this.server.version(this.model, this.namespace, version);
+  }
+
   get state(): RolloutState {
     return this.#state;
   }
@@ -157,8 +162,7 @@ export class LiveRollout implements VersionRouter {
   }
 
   route(request: InferenceRequest, found: ModelVersion): ModelVersion {
-    const { server, model } = this;
-    const [from, to] = [server.version(model, this.from), server.version(model, this.to)];
+    const [from, to] = [this.#version(this.from), this.#version(this.to)];
     const open = this.#sequenceVersion(request, [from, to]);
     if (open !== undefined) return open;
     if (this.isOver || from === undefined || to === undefined) return found;
@@ -254,7 +258,7 @@ export class LiveRollout implements VersionRouter {
 
   promote(): void {
     this.#assertLive("promote");
-    if (this.server.version(this.model, this.to) === undefined) {
+    if (this.#version(this.to) === undefined) {
       throw errorFor(
         "INVALID_ROLLOUT",
         `cannot promote version ${this.to} of model '${this.model}': it is not in service`,
@@ -442,7 +446,7 @@ export class LiveRollout implements VersionRouter {
       this.#tell("step");
       return;
     }
-    if (promote === "auto" && this.server.version(this.model, this.to) !== undefined) this.promote();
+    if (promote === "auto" && this.#version(this.to) !== undefined) this.promote();
   }
 
   #pause(reason: string): void {

@@ -169,11 +169,11 @@ export class DynamicBatchScheduler implements Scheduler {
     return this.#queue.freePlaces(priority);
   }
 
-  enqueue(request: InferenceRequest): void {
+  enqueue(request: InferenceRequest, isMoved = false): void {
     if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
     this.#queue.place?.(request);
     this.#planner?.admit(request, this.#clock.now());
-    this.#queue.push(request);
+    this.#queue.push(request, isMoved);
     if (this.#hold !== undefined) this.#countArrival(this.#hold);
     if (this.#lookDeferred) return;
     if (!this.hasSlot) {

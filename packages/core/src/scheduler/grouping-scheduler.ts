@@ -99,9 +99,9 @@ export class GroupingScheduler implements Scheduler {
     return freePlacesOf(batching, (level) => this.#levels.get(level)?.size ?? 0, priority);
   }
 
-  enqueue(request: InferenceRequest): void {
+  enqueue(request: InferenceRequest, isMoved = false): void {
     classifyRequest(request, this.grouping);
-    this.#groupOf(request.batchKey).enqueue(request);
+    this.#groupOf(request.batchKey).enqueue(request, isMoved);
     if (this.#hold.isOver) return;
     this.#hold.arrived();
     if (!this.#hold.isOver) return;

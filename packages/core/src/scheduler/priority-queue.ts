@@ -28,8 +28,11 @@ export interface BatcherQueue extends QueuedRequestView {
   freePlaces(priority?: number): number;
   /** Finds the place of a request, before it is admitted, in a queue with an order of its own. */
   place?(request: InferenceRequest): void;
-  /** @throws TritonError UNAVAILABLE if the level of the request is full. */
-  push(request: InferenceRequest): void;
+  /**
+   * @param isMoved true for a request that another queue has accepted
+   * @throws TritonError UNAVAILABLE if the level of the request is full, unless it is moved
+   */
+  push(request: InferenceRequest, isMoved?: boolean): void;
   take(request: InferenceRequest): void;
 }
 
@@ -166,9 +169,9 @@ export class PriorityQueue implements BatcherQueue {
     return freePlacesOf(this.#batching, sizeOf, priority);
   }
 
-  push(request: InferenceRequest): void {
+  push(request: InferenceRequest, isMoved = false): void {
     const level = this.#levelOf(request);
-    if (placesLeft(level.policy, level.shared.size) === 0) {
+    if (!isMoved && placesLeft(level.policy, level.shared.size) === 0) {
       throw queueFullError(request.id);
     }
     level.unexpired.push(request);
@@ -297,6 +300,10 @@ export interface QueueTotals {
 
 export class RequestQueue extends LinkedList<InferenceRequest> implements RequestHolder {
   readonly #totals: readonly QueueTotals[];
+
+  get isQueue(): boolean {
+    return true;
+  }
 
   /** @param totals totals to update besides the queue's own size */
   constructor(...totals: readonly QueueTotals[]) {

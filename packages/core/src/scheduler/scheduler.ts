@@ -17,13 +17,17 @@ export interface SequenceCounts {
 export interface Scheduler extends InstanceUser {
   /**
    * Accepts a validated request. A refused request stays untouched.
+   *
+   * @param isMoved true for a request that another scheduler of the model has accepted: limits of the queue do not apply
    * @throws TritonError if the request is refused.
    */
-  enqueue(request: InferenceRequest): void;
+  enqueue(request: InferenceRequest, isMoved?: boolean): void;
   readonly queuedCount: number;
   /** Waiting requests by priority level, for schedulers with levels; only levels that have requests. */
   readonly levels?: readonly LevelStatus[];
   readonly sequences?: SequenceCounts;
+  /** Resolves when no sequence is left, for schedulers of sequences that get no new ones. */
+  whenEmpty?(): Promise<void>;
   /** True if the sequence of a request is open, for schedulers of sequences. */
   hasSequence?(request: InferenceRequest): boolean;
   /**

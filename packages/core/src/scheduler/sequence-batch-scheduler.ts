@@ -62,6 +62,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
   readonly #slotHold: ArrivalHold;
   readonly #backlogHold: ArrivalHold;
   #nextId = 1n;
+  #onEmpty: (() => void) | undefined;
   #stopped = false;
 
   constructor(
@@ -133,6 +134,19 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
     const own = batchers.find(({ slots }) => slots.some(({ sequence }) => sequence?.correlationId === id));
     // The sequence of a request that ended it has left its slot.
     return (own ?? batchers[0])?.lateCause(request);
+  }
+
+  async whenEmpty(): Promise<void> {
+    while (!this.#isEmpty) {
+      await new Promise<void>((resolve) => {
+        this.#onEmpty = resolve;
+      });
+    }
+  }
+
+  get #isEmpty(): boolean {
+    const { inSlots, inBacklog } = this.sequences;
+    return inSlots + inBacklog === 0;
   }
 
   enqueue(request: InferenceRequest): void {
@@ -262,9 +276,11 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
     sequence.expiry?.cancel();
     const { slot } = sequence;
     this.#places.leave(sequence);
-    if (slot === undefined) return;
-    sequence.retire();
-    slot.batcher.checkEmpty();
+    if (slot !== undefined) {
+      sequence.retire();
+      slot.batcher.checkEmpty();
+    }
+    if (this.#onEmpty !== undefined && this.#isEmpty) this.#onEmpty();
   }
 }
 

@@ -172,11 +172,15 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     else this.#rule.place(request);
   }
 
-  /** Adds a request that has its place. */
-  push(request: InferenceRequest): void {
+  get isQueue(): boolean {
+    return true;
+  }
+
+  /** Adds a request that has its place. @param isMoved true for one that another queue has accepted */
+  push(request: InferenceRequest, isMoved = false): void {
     const level = levelOf(this.#batching, request.priority);
     if (this.#bounded) {
-      if (placesLeft(policyOf(this.#batching, level), this.#sizes.get(level) ?? 0) === 0) {
+      if (!isMoved && placesLeft(policyOf(this.#batching, level), this.#sizes.get(level) ?? 0) === 0) {
         this.#makeRoom(request, level);
       }
       this.#sizes.set(level, (this.#sizes.get(level) ?? 0) + 1);

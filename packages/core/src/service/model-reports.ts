@@ -185,7 +185,7 @@ function doubleField(field: number, value: number): Buffer {
 /** Whether a model can be used. */
 export interface ModelReadiness {
   readonly ready: boolean;
-  /** Why the model is not ready; empty if it is ready or no reason is known. */
+  /** Why the model is not ready, or that a ready one is on disk only; otherwise empty. */
   readonly reason: string;
 }
 
@@ -211,7 +211,7 @@ export async function modelReadiness(
     };
   }
   const reason = await unreadyReason(model, log);
-  return { ready: reason === undefined, reason: reason ?? "" };
+  return { ready: reason === undefined, reason: reason ?? model.reason };
 }
 
 /**
@@ -226,10 +226,11 @@ export async function saysReady(model: ModelVersion, log: Log, countsCrashes: bo
 
 /** Asks a version in service why it is not ready. A reason is also logged at verbose level 1. */
 async function unreadyReason(
-  { name, version, instances }: ModelVersion,
+  { name, version, instances, residence }: ModelVersion,
   log: Log,
 ): Promise<string | undefined> {
   try {
+    if (residence?.problem !== undefined) return residence.problem;
     if (instances.crashReason !== undefined) throw instances.crashReason;
     await instances.checkReady();
     return undefined;

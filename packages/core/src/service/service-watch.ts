@@ -99,7 +99,7 @@ export class ServiceWatch {
       const id = `${name}\0${namespace}`;
       present.add(id);
       const known = this.#models.get(id);
-      const router = this.#source.registry.routerOf(name);
+      const router = this.#source.registry.routerOf(name, namespace);
       const sameRouter =
         router?.version === known?.router?.version && router?.keyHeader === known?.router?.keyHeader;
       if (known !== undefined && sameRouter && this.#isCurrent(known, versions)) continue;

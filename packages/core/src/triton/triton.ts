@@ -2,7 +2,6 @@ import {
   assertOptions,
   errorFor,
   type InferOptions,
-  type ModelConfig,
   type NamedInputs,
   type NamedOutputs,
   type TensorSpec,
@@ -22,9 +21,10 @@ import type {
   InferFuncOption,
   InputsOfModel,
   OutputsOfModel,
+  RebindOptions,
 } from "../bind/bind-options.js";
 import { type ModelHandle, modelHandle } from "../bind/model-handle.js";
-import { planBinding, planEnsemble } from "../bind/plan-binding.js";
+import { ensembleStays, planBinding, planEnsemble, replanBinding } from "../bind/plan-binding.js";
 import { changedGroups } from "../bind/plan-executors.js";
 import { planModule } from "../bind/plan-module.js";
 import { GuardedCache, MemoryCache } from "../cache/response-cache.js";
@@ -48,6 +48,7 @@ import { createRateLimiter, MachinePlan } from "../instance/machine-plan.js";
 import { CallGraph, type ModelPlan, type ModelServer, sharedByAll } from "../model/model-server.js";
 import { ModelVersion } from "../model/model-version.js";
 import { ModelRegistry } from "../model/registry.js";
+import { ResidentModels } from "../model/resident-models.js";
 import { createLog, type OpenLog } from "../observe/create-log.js";
 import type { Log } from "../observe/log.js";
 import { GpuMetrics } from "../observe/machine-metrics.js";
@@ -171,7 +172,8 @@ export class Triton implements AsyncDisposable {
       this.#server.models.gpus,
       planModule,
     );
-    return this.#add<I, O>(plan);
+    const { gpus } = this.#server.models;
+    return this.#add<I, O>(plan, replanBinding(options as AnyBindOptions, gpus, planModule));
   }
 
   /**
@@ -201,7 +203,7 @@ export class Triton implements AsyncDisposable {
     this.#server.assertOpen();
     const { memberOf } = this.#server.registry;
     const has = (name: string, version: number) => this.#isTaken(name, version);
-    return this.#add<I, O>(planEnsemble(options, { memberOf, has }));
+    return this.#add<I, O>(planEnsemble(options, { memberOf, has }), ensembleStays(options.modelName));
   }
 
   /**
@@ -358,11 +360,12 @@ export class Triton implements AsyncDisposable {
 
   #add<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     plan: ModelPlan,
+    replan: (change: RebindOptions) => ModelPlan,
   ): ModelHandle<I, O> {
     const model = this.#server.models.create(plan);
     this.#server.registry.add(model);
     this.#server.repository.recheckDependencies();
-    return modelHandle<I, O>(model, this.#server);
+    return modelHandle<I, O>(model, this.#server, replan);
   }
 
   #isTaken(name: string, version: number): boolean {
@@ -437,9 +440,10 @@ class TritonServer {
         return latest !== undefined && saysReady(latest, log, true);
       },
     };
-    models.onRollout = (name, parameters) => {
-      void this.rollouts().then((rollouts) => rollouts.configured(name, parameters));
+    models.onRollout = ({ name, namespace = "", config }) => {
+      void this.rollouts().then((rollouts) => rollouts.configured(name, namespace, config.parameters));
     };
+    this.metrics.add(models.residents.families());
     // The rest throws no error, so the registry of the program keeps no metrics of a server that failed.
     this.metrics.open();
     const inspector = new ServerInspector({
@@ -570,10 +574,11 @@ class ModelsOfServer {
   readonly hostPolicies: HostPolicies;
   readonly tracing: Tracing | undefined;
   readonly cuda: CudaPools;
+  readonly residents: ResidentModels;
   /** Loads and unloads models of the repository, once the repository exists. */
   control: ModelControl | undefined;
-  /** Called with the parameters of a model whose configuration has a rollout. */
-  onRollout: ((model: string, parameters: ModelConfig["parameters"]) => void) | undefined;
+  /** Called with a model whose configuration has a rollout. */
+  onRollout: ((model: ModelPlan) => void) | undefined;
   readonly #shared: ModelServer;
   /** How callers share all models together. */
   readonly #shares: ShareOptions | undefined;
@@ -609,6 +614,7 @@ class ModelsOfServer {
       log.of("rate_limiter"),
       this.clock,
     );
+    this.residents = new ResidentModels(options, this.clock, log.of("residency"));
     this.#shared = {
       clock: this.clock,
       tracing: this.tracing,
@@ -629,15 +635,20 @@ class ModelsOfServer {
       log,
       metrics,
       cuda: this.cuda,
+      residents: this.residents,
+      adapt: (plan) => this.#adapt(plan),
       metricsConfig: { ...DEFAULT_METRICS_CONFIG, ...options.metricsConfig },
     };
   }
 
-  create(given: ModelPlan): ModelVersion {
+  create(plan: ModelPlan): ModelVersion {
+    return new ModelVersion(this.#adapt(plan), { ...this.#shared, control: this.control });
+  }
+
+  #adapt(given: ModelPlan): ModelPlan {
     const plan = this.#shares === undefined ? given : sharedByAll(given, this.#shares, this.#ledger);
-    const { parameters } = plan.config;
-    if (parameters.rollout_to !== undefined) this.onRollout?.(plan.name, parameters);
-    return new ModelVersion(plan, { ...this.#shared, control: this.control });
+    if (plan.config.parameters.rollout_to !== undefined) this.onRollout?.(plan);
+    return plan;
   }
 
   get responseCache(): GuardedCache | undefined {
@@ -651,6 +662,7 @@ class ModelsOfServer {
 
   /** Releases the shared parts, after the last model has been taken out of service. */
   async close(): Promise<void> {
+    this.residents.close();
     try {
       await this.#shared.responseCache?.close();
     } catch (error) {

@@ -16,9 +16,10 @@ import type {
   BoundInputs,
   BoundOutputs,
   InferFuncOption,
+  RebindOptions,
 } from "../bind/bind-options.js";
 import { type ModelHandle, modelHandle } from "../bind/model-handle.js";
-import { planBinding, planEnsemble } from "../bind/plan-binding.js";
+import { ensembleStays, planBinding, planEnsemble, replanBinding } from "../bind/plan-binding.js";
 import type { PlanModule } from "../bind/plan-executors.js";
 import { type Gpus, listedGpus } from "../config/gpus.js";
 import type { InputValues, OutputArrays } from "../in-process/in-process-tensors.js";
@@ -131,7 +132,9 @@ export class WebTriton implements AsyncDisposable {
   ): ModelHandle<I, O> {
     this.assertOpen();
     const isTaken = (name: string, version: number) => this.registry.has(name, version);
-    return this.#add<I, O>(planBinding(options as AnyBindOptions, isTaken, this.models.gpus, noModule));
+    const { gpus } = this.models;
+    const plan = planBinding(options as AnyBindOptions, isTaken, gpus, noModule);
+    return this.#add<I, O>(plan, replanBinding(options as AnyBindOptions, gpus, noModule));
   }
 
   /** Puts an ensemble into service, as `Triton.bindEnsemble` does. */
@@ -142,6 +145,7 @@ export class WebTriton implements AsyncDisposable {
     const { memberOf } = this.registry;
     return this.#add<I, O>(
       planEnsemble(options, { memberOf, has: (...model) => this.registry.has(...model) }),
+      ensembleStays(options.modelName),
     );
   }
 
@@ -193,10 +197,11 @@ export class WebTriton implements AsyncDisposable {
 
   #add<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     plan: ModelPlan,
+    replan: (change: RebindOptions) => ModelPlan,
   ): ModelHandle<I, O> {
     const model = new ModelVersion(plan, this.#server);
     this.registry.add(model);
-    return modelHandle<I, O>(model, this);
+    return modelHandle<I, O>(model, this, replan);
   }
 }
 

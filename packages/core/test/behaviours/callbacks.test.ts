@@ -157,7 +157,13 @@ describe("the callback context", () => {
         k: { stringValue: "v" },
         instanceName: "m_0_0",
         instanceIndex: 0,
-        device: { kind: "KIND_GPU", id: 1 },
+        device: {
+          kind: "KIND_GPU",
+          id: 1,
+          executionProviders: [{ name: "cuda", deviceId: 1 }, "cpu"],
+          environment: { CUDA_VISIBLE_DEVICES: "1" },
+          torch: "cuda:1",
+        },
       },
     ]);
   });

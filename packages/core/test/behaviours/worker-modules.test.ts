@@ -54,7 +54,7 @@ describe("a module in a worker", () => {
       modelVersion: 2,
       instanceName: "report_0",
       instanceIndex: 0,
-      device: { kind: "KIND_CPU", id: 0 },
+      device: { kind: "KIND_CPU", id: 0, executionProviders: ["cpu"], environment: {}, torch: "cpu" },
       maxBatchSize: 4,
     };
     expect(read(one.report.data[0])).toEqual({

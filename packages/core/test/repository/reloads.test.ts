@@ -45,11 +45,13 @@ describe("a reload", () => {
     held.letLoad();
     await reload;
     expect(markOf()).toBe("2");
+    // The only instance answers in order, so the new one begins when the old one has answered.
     const after = triton.infer("m", { INPUT0: [[2]] });
+    held.answerAll();
+    expect([...(await before).OUTPUT0!.data]).toEqual([1]);
     await held.next();
     held.answerAll();
-    const results = await Promise.all([before, after]);
-    expect(results.map(({ OUTPUT0 }) => [...OUTPUT0!.data])).toEqual([[1], [2]]);
+    expect([...(await after).OUTPUT0!.data]).toEqual([2]);
     await held.stopped(1);
   });
 

@@ -364,6 +364,73 @@ describe("shadows", () => {
     expect(answered + shed).toBe(6);
     expect(shed).toBeGreaterThanOrEqual(4);
   });
+
+  it("are shed while the instances of the new version are busy with requests, and never make one wait", async () => {
+    const clock = new VirtualClock();
+    const triton = server([1], clock);
+    const ran: ("shadow" | "request")[] = [];
+    triton.bind({
+      modelName: "m",
+      modelVersion: 2,
+      inputs: X,
+      outputs: VERSION,
+      inferFunc: async (requests) => {
+        for (const request of requests) ran.push(isShadow(request) ? "shadow" : "request");
+        await new Promise<void>((done) => clock.setTimer(100, done));
+        return requests.map(() => ({ version: [[2]] }));
+      },
+      config: { maxBatchSize: 4 },
+    });
+    await triton.ready();
+    const rollout = await triton.rollout("m", { from: 1, to: 2, shadow: { maxLoad: 100 } });
+    const direct = triton.infer("m", { x: [[1]] }, { modelVersion: 2 });
+    for (let i = 0; i < 8; i++) {
+      expect(await versionOf(triton)).toBe(1);
+      await clock.advance(10);
+    }
+    expect(ran).toEqual(["request"]);
+    expect(rollout.verdict().shadow).toEqual({ answered: 0, errors: 0, shed: 8 });
+    await clock.advance(100);
+    await direct;
+    await versionOf(triton);
+    await clock.advance(1);
+    expect(ran).toEqual(["request", "shadow"]);
+    await clock.advance(200);
+    expect(rollout.verdict().shadow).toEqual({ answered: 1, errors: 0, shed: 8 });
+  });
+
+  it("do not change the latency of the old version on a virtual clock, by a single tick", async () => {
+    const timesOf = async (shadow: boolean) => {
+      const clock = new VirtualClock();
+      const triton = server([], clock);
+      for (const modelVersion of [1, 2]) {
+        triton.bind({
+          modelName: "m",
+          modelVersion,
+          inputs: X,
+          outputs: VERSION,
+          inferFunc: batch(async ({ x }) => {
+            await new Promise<void>((done) => clock.setTimer(5, done));
+            return { version: Array.from({ length: x.shape[0]! }, () => [1]) };
+          }),
+          config: { maxBatchSize: 4 },
+        });
+      }
+      await triton.ready();
+      await triton.rollout("m", { from: 1, to: 2, shadow: shadow && { maxLoad: 100 }, seed: 1 });
+      const times: number[] = [];
+      const asked: Promise<unknown>[] = [];
+      for (let i = 0; i < 1000; i++) {
+        const since = clock.now();
+        asked.push(versionOf(triton).then(() => times.push(clock.now() - since)));
+        await clock.advance(1 + ((i * 7919) % 6));
+      }
+      await clock.advance(1000);
+      await Promise.all(asked);
+      return times;
+    };
+    expect(await timesOf(true)).toEqual(await timesOf(false));
+  });
 });
 
 describe("a rollout in the middle of other things", () => {

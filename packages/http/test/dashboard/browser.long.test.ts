@@ -68,6 +68,38 @@ describe.runIf(hasBrowser)("the dashboard in a browser", () => {
   });
   afterAll(() => browser.close());
 
+  it("shows both versions of a rollout side by side, live, and the reasons of its end", async () => {
+    const { triton, root } = await openModels();
+    for (const modelVersion of [1, 2]) {
+      triton.bind({
+        modelName: "canary",
+        modelVersion,
+        inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
+        outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+        inferFunc: batch(({ x }) => {
+          if (modelVersion === 2) throw new Error("the planted fault");
+          return { y: x };
+        }),
+        config: { maxBatchSize: 4 },
+      });
+    }
+    await triton.ready();
+    await triton.rollout("canary", { from: 1, to: 2, share: 50, seed: 1 });
+    const { page, complaints } = await openPage(browser, `${root}/#model=canary&version=1`);
+    const card = page.getByRole("region", { name: "Rollout of canary" });
+    await card.getByText("running").waitFor();
+    expect(await card.getByRole("columnheader").allTextContents()).toEqual(["", "version 1", "version 2"]);
+    expect(await card.getByRole("row", { name: "Share 50% 50%" }).count()).toBe(1);
+    for (let i = 0; i < 200; i++) await triton.infer("canary", { x: [[i]] }).catch(() => {});
+    await card.getByText("rolled back").waitFor();
+    await card.getByRole("row", { name: "Share 100% 0%" }).waitFor();
+    expect(await card.getByRole("row", { name: /^Errors 0 of / }).count()).toBe(1);
+    expect(await card.getByRole("status").textContent()).toContain("errors");
+    expect(await overflowOf(page)).toBe(0);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
   it("shows the models live, and text of clients as text", async () => {
     const { triton, double, root } = await openModels();
     triton.service.log.error("<img src=x onerror=alert(1)> in the log");

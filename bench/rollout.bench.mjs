@@ -1,0 +1,69 @@
+/*
+ * What a rollout costs the requests: shadows of each tenth request, by the 99th percentile of the old version; captures of
+ * one request in a hundred, by processor time.
+ */
+import { medianOf, ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";
+import { startProgram } from "./support/program.mjs";
+import { report } from "./support/report.mjs";
+
+const rows = {};
+async function compare(label, ours, reference, figure, unit) {
+  const runs = await runPairs(ours, reference);
+  const { ratio, least, most } = ratioOf(runs, figure);
+  rows[label] = {
+    [unit]: medianOf(runs.ours, figure),
+    [`${unit} without`]: medianOf(runs.reference, figure),
+    ratio,
+    least,
+    most,
+  };
+}
+
+const shadows = await startProgram("rollout", {});
+const load = (mode) => shadows.call("load", { seconds: 4 * SECONDS, rate: 300, mode });
+await compare(
+  "p99 with shadows of each tenth request",
+  () => load("shadows"),
+  () => load("plain"),
+  ({ p99 }) => p99,
+  "ms",
+);
+await shadows.stop();
+
+const [captured, plain] = [await startProgram("rollout", { rate: 0.01 }), await startProgram("rollout", {})];
+const client = await startProgram("http-client");
+const body = (width) =>
+  Buffer.from(
+    JSON.stringify({
+      inputs: [
+        { name: "x", shape: [1, width], datatype: "FP32", data: Array.from({ length: width }, () => 0.5) },
+      ],
+    }),
+  ).toString("base64");
+/** Microseconds of processor time of a request over HTTP. */
+async function cost(program, model, width) {
+  await program.call("use");
+  const { rate } = await client.call("run", {
+    url: `${await program.call("url")}/v2/models/${model}/infer`,
+    headers: { "content-type": "application/json" },
+    body: body(width),
+    connections: 8,
+    seconds: 2 * SECONDS,
+  });
+  const { cpuMs } = await program.call("use");
+  return { cpu: (1000 * cpuMs) / (rate * 2 * SECONDS) };
+}
+for (const [model, width] of [
+  ["small", 16],
+  ["large", 16_384],
+]) {
+  await compare(
+    `processor time with captures of 1%, ${model === "small" ? "64 B" : "64 KB"} over HTTP`,
+    () => cost(captured, model, width),
+    () => cost(plain, model, width),
+    ({ cpu }) => cpu,
+    "µs",
+  );
+}
+await Promise.all([captured.stop(), plain.stop(), client.stop()]);
+report("rollout", { rows });
