@@ -17,7 +17,6 @@ import { OTHER_SHAPE } from "./native-run.js";
 import { callAsync, type NativeSession, type NativeTensor, typeAndShape } from "./native-session.js";
 import { copyOutput, outputDataType, ShapePrediction, tensorValue, valueOver } from "./native-values.js";
 import type { SessionData } from "./onnx-options.js";
-import { outputNamesOf } from "./ort-session.js";
 import { scalarInputs } from "./ort-tensors.js";
 import { StagingMemory } from "./staging-memory.js";
 
@@ -40,6 +39,8 @@ interface PreparedOutput {
 
 /** The shapes of one run, and where its tensors are bound. */
 interface RunPlan {
+  /** The outputs to compute. */
+  readonly outputs: readonly NativeTensor[];
   readonly shapeOf: (input: string) => Shape | undefined;
   /** Undefined if ONNX Runtime copies the tensors of this run. */
   readonly bucket: Bucket | undefined;
@@ -67,7 +68,7 @@ export class BoundRun {
   /** Memory of the CPU in which inputs are joined. */
   readonly memory: StagingMemory;
   readonly #scalars: ReadonlySet<string>;
-  readonly #outputs: readonly NativeTensor[];
+  readonly #outputs: ReadonlyMap<string, NativeTensor>;
   readonly #shapes: ShapePrediction;
   /** False once an output had another shape than predicted: the file then declares a wrong one. */
   #predicts = true;
@@ -92,10 +93,7 @@ export class BoundRun {
     const { api, inputs, outputs, address } = session;
     const { inputPinnedMemory, outputPinnedMemory } = config.optimization ?? {};
     this.#scalars = scalarInputs(data, config);
-    const named = new Map(outputs.map((output) => [output.name, output]));
-    this.#outputs = outputNamesOf(config).map(
-      (name) => named.get(name) ?? { name, elementType: 0, dims: [], dimNames: [] },
-    );
+    this.#outputs = new Map(outputs.map((output) => [output.name, output]));
     this.#shapes = new ShapePrediction(inputs);
     this.#values = DeviceValues.of(session);
     this.#binding = api.read((to) => api.createIoBinding(address, to));
@@ -150,12 +148,17 @@ export class BoundRun {
   /**
    * Runs a batch on a thread of libuv's pool.
    *
+   * @param outputs names of the outputs to compute
    * @param kept names of outputs that may stay on the device
    * @throws TritonError INTERNAL with the words of ONNX Runtime or of CUDA, also for a batch that was ended
    */
-  async run(inputs: Tensors, kept: ReadonlySet<string> | undefined): Promise<Map<string, Tensor>> {
+  async run(
+    inputs: Tensors,
+    outputs: readonly string[],
+    kept: ReadonlySet<string> | undefined,
+  ): Promise<Map<string, Tensor>> {
     const { api, address } = this.session;
-    const plan = this.#plan(inputs, kept);
+    const plan = this.#plan(inputs, outputs, kept);
     const { bucket } = plan;
     const binding = bucket?.binding ?? this.#binding;
     const options = this.#optionsOf(bucket?.graph ?? NO_GRAPH);
@@ -168,12 +171,12 @@ export class BoundRun {
         copied += await this.#bindInput(name, inputs, plan, values, held);
       }
       if (copied > 0) await this.#copied(copied);
-      const prepared = this.#outputs.map((output) => this.#bindOutput(output, plan, kept, values));
+      const prepared = plan.outputs.map((output) => this.#bindOutput(output, plan, kept, values));
       held.push(prepared);
       api.check(await callAsync(held, api.runWithBinding, address, options, binding));
       if (bucket?.graph !== undefined) this.graphRuns++;
-      await this.#copyOutputs(prepared);
-      return this.#takeOutputs(binding, prepared);
+      await this.#copyOutputs(plan, prepared);
+      return this.#takeOutputs(binding, plan, prepared);
     } catch (error) {
       if (!this.#predicts || !OTHER_SHAPE.test(String(error))) throw error;
       this.#predicts = false;
@@ -187,7 +190,7 @@ export class BoundRun {
       if (this.#ended) api.check(api.runOptionsUnsetTerminate(options));
       this.#ended = false;
     }
-    return this.run(inputs, kept);
+    return this.run(inputs, outputs, kept);
   }
 
   #predict(
@@ -198,11 +201,14 @@ export class BoundRun {
   }
 
   /** Finds the bucket of a batch: that of the graph which it may be padded to, or else that of its own shapes. */
-  #plan(inputs: Tensors, kept: ReadonlySet<string> | undefined): RunPlan {
+  #plan(inputs: Tensors, names: readonly string[], kept: ReadonlySet<string> | undefined): RunPlan {
+    const outputs = names.map(
+      (name) => this.#outputs.get(name) ?? { name, elementType: 0, dims: [], dimNames: [] },
+    );
     const shapeOf = (input: string): Shape | undefined =>
       this.#scalars.has(input) ? [] : inputs.get(input)?.shape;
     const buffers = this.#buffers;
-    if (buffers === undefined) return { shapeOf, bucket: undefined };
+    if (buffers === undefined) return { outputs, shapeOf, bucket: undefined };
     const spec = kept === undefined || kept.size === 0 ? this.#specFor(shapeOf) : undefined;
     if (spec !== undefined) {
       const padded = (input: string): Shape | undefined => {
@@ -210,14 +216,14 @@ export class BoundRun {
         if (shape === undefined || shape.length === 0 || spec.batchSize === 0) return shape;
         return [spec.batchSize, ...shape.slice(1)];
       };
-      const tensors = this.#boundTensors(inputs, padded, kept, true);
+      const tensors = this.#boundTensors(inputs, outputs, padded, kept, true);
       // Addresses that change between runs cannot be part of a graph.
-      if (tensors.length === this.session.inputs.length + this.#outputs.length) {
-        return { shapeOf, bucket: buffers.bucket(tensors, true) };
+      if (tensors.length === this.session.inputs.length + outputs.length) {
+        return { outputs, shapeOf, bucket: buffers.bucket(tensors, true) };
       }
     }
-    const tensors = this.#boundTensors(inputs, shapeOf, kept, false);
-    return { shapeOf, bucket: tensors.length === 0 ? undefined : buffers.bucket(tensors, false) };
+    const tensors = this.#boundTensors(inputs, outputs, shapeOf, kept, false);
+    return { outputs, shapeOf, bucket: tensors.length === 0 ? undefined : buffers.bucket(tensors, false) };
   }
 
   #specFor(shapeOf: (input: string) => Shape | undefined): GraphSpec | undefined {
@@ -231,6 +237,7 @@ export class BoundRun {
   /** The tensors of a run that have a place on the GPU: those whose sizes are known before it. */
   #boundTensors(
     inputs: Tensors,
+    outputs: readonly NativeTensor[],
     shapeOf: (input: string) => Shape | undefined,
     kept: ReadonlySet<string> | undefined,
     isGraph: boolean,
@@ -247,7 +254,7 @@ export class BoundRun {
       const elementType = toOnnxType(datatype);
       if (byteSize > 0) tensors.push({ name, side: "input", elementType, shape, byteSize });
     }
-    for (const { name, elementType, dims, dimNames } of this.#outputs) {
+    for (const { name, elementType, dims, dimNames } of outputs) {
       if (kept?.has(name)) continue;
       const datatype = outputDataType(name, elementType);
       const shape = this.#predict({ dims, dimNames }, shapeOf);
@@ -376,13 +383,13 @@ export class BoundRun {
   }
 
   /** Copies the outputs from their places on the GPU: over pinned memory, from which CUDA copies by itself. */
-  async #copyOutputs(prepared: readonly PreparedOutput[]): Promise<void> {
+  async #copyOutputs({ outputs }: RunPlan, prepared: readonly PreparedOutput[]): Promise<void> {
     const { koffi } = this.session.api;
     const arrived: (() => void)[] = [];
     let copied = 0;
     for (const [i, { tensor, place }] of prepared.entries()) {
       if (tensor === undefined || place === undefined) continue;
-      const { name } = this.#outputs[i]!;
+      const { name } = outputs[i]!;
       const elements = tensor.elements as TypedArray;
       const { byteLength } = elements;
       const pinned = this.#isOutputPinned ? this.#arrivals.pinned(name, byteLength) : undefined;
@@ -396,10 +403,14 @@ export class BoundRun {
     for (const take of arrived) take();
   }
 
-  #takeOutputs(binding: number, prepared: readonly PreparedOutput[]): Map<string, Tensor> {
+  #takeOutputs(
+    binding: number,
+    { outputs }: RunPlan,
+    prepared: readonly PreparedOutput[],
+  ): Map<string, Tensor> {
     const { api } = this.session;
     if (prepared.every(({ place }) => place !== undefined)) {
-      return new Map(prepared.map(({ tensor }, i) => [this.#outputs[i]!.name, tensor!]));
+      return new Map(prepared.map(({ tensor }, i) => [outputs[i]!.name, tensor!]));
     }
     const out = new BigUint64Array(2);
     const at = Number(api.koffi.address(out));
@@ -414,7 +425,7 @@ export class BoundRun {
     return new Map(
       order.map((i, at) => {
         const { tensor: ready, isKept } = prepared[i]!;
-        const { name } = this.#outputs[i]!;
+        const { name } = outputs[i]!;
         const value = values[at]!;
         if (!isKept) {
           const tensor = ready ?? copyOutput(api, name, value);

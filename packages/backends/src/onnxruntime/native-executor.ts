@@ -5,7 +5,7 @@ import {
   type Executor,
   type ExecutorContext,
 } from "@tritonjs/core/backend";
-import { joinInputsIn, type Tensors, totalRows } from "@tritonjs/core/internal";
+import { joinInputsIn, requestedBy, type Tensors, totalRows } from "@tritonjs/core/internal";
 import { errorFor, type ModelConfig, type Tensor, TritonError } from "@tritonjs/protocol";
 import { BoundRun } from "./bound-run.js";
 import { unpaddedInputs } from "./cuda-graphs.js";
@@ -13,6 +13,7 @@ import { NativeRun } from "./native-run.js";
 import type { NativeModel } from "./native-session.js";
 import { quoted } from "./onnx-options.js";
 import type { OrtApi } from "./ort-c-api.js";
+import { neededOutputs } from "./ort-session.js";
 import { scalarOutputs } from "./ort-tensors.js";
 
 /**
@@ -27,6 +28,7 @@ export class NativeExecutor implements Executor {
   readonly takesSources = true;
   #properties: Readonly<Record<string, string>> = { engine: "native" };
   readonly #shaped: ReturnType<typeof scalarOutputs>;
+  readonly #outputsFor: ReturnType<typeof neededOutputs>;
   #run: NativeRun | BoundRun | undefined;
   #starting: Promise<void> | undefined;
   #reason: TritonError | undefined;
@@ -39,6 +41,7 @@ export class NativeExecutor implements Executor {
     private readonly context: ExecutorContext,
   ) {
     this.#shaped = scalarOutputs(this.#config);
+    this.#outputsFor = neededOutputs(this.#config);
   }
 
   /** With the numbers of tensors that were copied to the device and from it, if the session has one. */
@@ -90,10 +93,16 @@ export class NativeExecutor implements Executor {
       const inputs = joinInputsIn(execution, (name) => (byteSize) => run.memory.of(name, byteSize));
       execution.inputsReady();
       const kept = isJoined ? undefined : execution.requests[0]!.innerOutputs;
-      const outputs = await run.session.call(() => this.#runBatch(inputs, kept, execution));
+      const requested = requestedBy(execution.requests);
+      const outputs = await run.session.call(() =>
+        this.#runBatch(inputs, this.#outputsFor(requested), kept, execution),
+      );
       execution.outputsReady();
       const rows = totalRows(execution.requests);
-      return divideOutputs(execution, this.context.checker.check(this.#shaped(outputs), rows, [], true));
+      return divideOutputs(
+        execution,
+        this.context.checker.check(this.#shaped(outputs), rows, requested, true),
+      );
     } finally {
       this.#reason = undefined;
     }
@@ -130,6 +139,7 @@ export class NativeExecutor implements Executor {
 
   async #runBatch(
     inputs: Tensors,
+    outputs: readonly string[],
     kept: ReadonlySet<string> | undefined,
     execution: Execution,
   ): Promise<Map<string, Tensor>> {
@@ -145,7 +155,7 @@ export class NativeExecutor implements Executor {
     const limit = limitMs === undefined ? undefined : clock.setTimer(limitMs, end);
     this.#isRunning = true;
     try {
-      return await run.run(inputs, kept);
+      return await run.run(inputs, outputs, kept);
     } catch (error) {
       throw this.#reason ?? error;
     } finally {

@@ -395,16 +395,23 @@ type NewerFunctions = Functions<typeof NEWER_FUNCTIONS>;
 /** A list of texts as C has it: addresses of NUL-terminated strings. The memory lives as long as the object. */
 export class CStrings {
   readonly #list: BigUint64Array;
-  readonly #texts: readonly Uint8Array[];
+  readonly #bytes: readonly Uint8Array[];
+  readonly #addresses = new Map<string, bigint>();
   readonly address: number;
+  /** Length of the list. */
+  length: number;
 
   constructor({ koffi }: Pick<OrtApi, "koffi">, texts: readonly string[]) {
-    this.#texts = texts.map((text) => Buffer.from(`${text}\0`));
-    this.#list = BigUint64Array.from([...this.#texts.map((text) => koffi.address(text)), 0n]);
+    this.#bytes = texts.map((text) => Buffer.from(`${text}\0`));
+    this.#list = BigUint64Array.from([...this.#bytes.map((bytes) => koffi.address(bytes)), 0n]);
+    for (const [i, text] of texts.entries()) this.#addresses.set(text, this.#list[i]!);
     this.address = Number(koffi.address(this.#list));
+    this.length = texts.length;
   }
 
-  get length(): number {
-    return this.#texts.length;
+  /** Replaces the list by some of its first texts. */
+  choose(texts: readonly string[]): void {
+    for (let i = 0; i < texts.length; i++) this.#list[i] = this.#addresses.get(texts[i]!)!;
+    this.length = texts.length;
   }
 }

@@ -280,7 +280,7 @@ async function execute(
   return { separate };
 }
 
-/** Outputs that the model has to compute: those of the configuration, and the states of sequences. */
+/** Outputs that a batch can have: those of the configuration, and the states of sequences. */
 export function outputNamesOf({
   output,
   sequenceBatching,
@@ -289,8 +289,12 @@ export function outputNamesOf({
   return [...new Set([...output.map(({ name }) => name), ...sequenceTensors(sequenceBatching).outputs])];
 }
 
-/** Chooses the outputs of a batch: those that its requests ask for, none for all, and the states of sequences. */
-function neededOutputs(config: ModelConfig): (requested: readonly string[]) => readonly string[] {
+/**
+ * Chooses the outputs of a batch: those that its requests ask for, none for all, and the states of sequences.
+ *
+ * @param config configuration of the model
+ */
+export function neededOutputs(config: ModelConfig): (requested: readonly string[]) => readonly string[] {
   const all = outputNamesOf(config);
   const states = new Set(sequenceTensors(config.sequenceBatching).outputs);
   return (requested) =>

@@ -3,6 +3,7 @@ import type {
   InstanceHosting,
   Isolation,
   ModelConfig,
+  Shape,
   TensorSpec,
   TritonError,
 } from "@tritonjs/protocol";
@@ -245,6 +246,14 @@ export type CallbackExecution = Omit<Execution, "watch">;
 export type ExecutionResult = Tensors | TritonError | typeof RESCHEDULE;
 
 /**
+ * Refuses an input by its shape alone.
+ *
+ * @param shape shape that the caller gave, without the batch axis for a single sample
+ * @throws TritonError INVALID_ARG for an input that the model would refuse
+ */
+export type InputCheck = (name: string, shape: Shape) => void;
+
+/**
  * Runs batches on this thread, in a worker or in a process. It runs one batch at a time, unless it has `capacity` for
  * more. It knows neither queues nor statistics.
  */
@@ -282,6 +291,8 @@ export interface Executor {
    * inputs. Steps of ensembles then pass such tensors on as they are. @default false
    */
   readonly takesSources?: boolean;
+  /** Refuses inputs of calls in process before they are copied. Absent if the model has no limit for shapes. */
+  readonly checkInput?: InputCheck | undefined;
   /** Prepares to run; rejects if the model cannot be loaded. */
   start(): Promise<void>;
   /**
