@@ -49,6 +49,18 @@ const { species } = await triton.infer("flowers", {
 });
 console.log(`species ${species!.get(0, 0)} and ${species!.get(1, 0)}`);
 
+// A callback finds its GPU in `context.device`, in the words of the libraries that it may open there.
+const { kind } = flowers.instances()[0]!;
+const words = triton.bind({
+  modelName: "words",
+  inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
+  outputs: [{ name: "torch", dtype: "BYTES", shape: [1] }],
+  inferFunc: (requests, { device }) => requests.map(() => ({ torch: [device.torch] })),
+  config: { batching: false, instanceGroup: { kind, count: 1 } },
+});
+const { torch } = await words.inferSample({ x: [0] });
+console.log(`PyTorch calls the device ${new TextDecoder().decode(torch.get(0))}`);
+
 const page = await triton.service.metrics();
 const figures = page.split("\n").filter((line) => line.startsWith("nv_gpu_"));
 console.log(figures.length > 0 ? figures.join("\n") : "no metrics of GPUs: the driver lists none");

@@ -83,7 +83,7 @@ const newerOptions: CommandDifference = {
 };
 
 const WITHOUT_EFFECT =
-  /^--(pinned-memory-pool-byte-size|cuda-memory-pool-byte-size|cuda-virtual-address-size|buffer-manager-thread-count|min-supported-compute-capability|grpc-infer-thread-count|grpc-infer-allocation-pool-size|grpc-max-response-pool-size|http-thread-count|enable-peer-access|model-load-gpu-limit)=/;
+  /^--(cuda-virtual-address-size|buffer-manager-thread-count|min-supported-compute-capability|grpc-infer-thread-count|grpc-infer-allocation-pool-size|grpc-max-response-pool-size|http-thread-count|enable-peer-access|model-load-gpu-limit)=/;
 
 /** Options without effect here, on a command that serves or that crashed. */
 function withoutEffect({ args, outcome, exit_code: code }: CommandCase | Draft<CommandCase>): string[] {
