@@ -43,7 +43,18 @@ const ORDER = {
     "capture",
     "frontend-threads",
   ],
-  backends: ["trees", "media", "speech", "remote", "tensorflow", "python", "onnxruntime", "classes"],
+  backends: [
+    "trees",
+    "media",
+    "speech",
+    "remote",
+    "tensorflow",
+    "python",
+    "onnx-graph",
+    "onnxruntime",
+    "optimize",
+    "classes",
+  ],
   http: ["limits.ts", "json", "exchange", "infer", "routes", "server", "cloud", "dashboard"],
   grpc: ["status-from-code.ts", "shutdown.ts", "transport", "infer", "methods"],
   client: [
@@ -140,6 +151,7 @@ const ONLY_IN = {
   },
   backends: {
     media: ["sharp"],
+    "onnx-graph": ["protobufjs"],
     onnxruntime: ["onnxruntime-node"],
     remote: ["@tritonjs/client"],
     tensorflow: ["@tensorflow/tfjs"],
