@@ -103,6 +103,7 @@ const ORDER = {
     "perf",
     "trace",
     "analyze",
+    "optimize",
     "commands",
   ],
 };

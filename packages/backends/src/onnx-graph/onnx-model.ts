@@ -213,12 +213,17 @@ export class OnnxModel {
     }
   }
 
-  async #checkLocations(): Promise<void> {
+  /** Files of external data, as paths in the model's folder. */
+  externalFiles(): ReadonlySet<string> {
     const locations = new Set<string>();
     for (const tensor of tensorsOf(this.message.graph)) {
       if (tensor.dataLocation === 1) locations.add(placeOf(tensor).location);
     }
-    for (const location of locations) {
+    return locations;
+  }
+
+  async #checkLocations(): Promise<void> {
+    for (const location of this.externalFiles()) {
       const file = join(this.folder!, location);
       if (isAbsolute(location) || !isInside(this.folder!, file)) {
         const text = `external data of the ONNX model ${this.label}: expected a path inside the model's directory, got '${location}'`;

@@ -63,6 +63,11 @@ export class Reference {
     return this.results;
   }
 
+  /** The output that has the class of a row, or a score for each class; undefined if no output looks like that. */
+  get classOutput(): string | undefined {
+    return this.labels?.output ?? classOutput(this.results[0]!);
+  }
+
   /** Compares the original with itself, which gives its accuracy. */
   own(): Comparison {
     return this.#compare(this.results);
@@ -134,6 +139,9 @@ function largestPlaces(values: ArrayLike<number>, width: number): number[] {
   return places;
 }
 
+/** Largest number of FP16. */
+const LARGEST_HALF = 65504;
+
 /** Differences of one value over all samples. */
 class ErrorSum {
   #largest = 0;
@@ -166,8 +174,9 @@ class ErrorSum {
         if (Number.isFinite(a[i])) this.#signal += a[i]! * a[i]!;
         continue;
       }
-      // An infinity of the original, as masks have them, may be the largest number of a smaller type.
-      if (!Number.isFinite(a[i]!) && Math.abs(b[i]!) >= 65504) continue;
+      // What masks add, an infinity or a huge number, is the largest number of a smaller type.
+      if (Math.abs(a[i]!) > LARGEST_HALF && Math.abs(b[i]!) >= LARGEST_HALF && a[i]! > 0 === b[i]! > 0)
+        continue;
       const difference = Number.isNaN(a[i]! - b[i]!) ? Number.POSITIVE_INFINITY : Math.abs(a[i]! - b[i]!);
       if (difference > this.#largest) this.#largest = difference;
       this.#sum += difference;
@@ -241,7 +250,7 @@ export async function compareLayers(
   for (const node of graph.node) {
     const relative = errors.get(node.output[0] ?? "");
     if (relative === undefined) continue;
-    const before = Math.max(0, ...node.input.map((name) => errors.get(name) ?? 0));
+    const before = Math.hypot(...node.input.map((name) => errors.get(name) ?? 0));
     const added = Number.isFinite(relative) ? Math.sqrt(Math.max(0, relative ** 2 - before ** 2)) : relative;
     layers.push({ layer: layerName(node), operator: node.opType, relative, added });
   }

@@ -30,7 +30,7 @@ const OPEN_SIZE = 8;
 
 /**
  * Generates inputs of a model: reals of a normal distribution, and integers that the model can use. An input that looks
- * up rows of a table gets numbers of rows; other integers are 0 or 1, as masks have them.
+ * up rows of a table gets numbers of rows; masks, by their name, hide nothing; other integers are 0 or 1.
  *
  * @throws TritonError INVALID_ARG for inputs that cannot be generated, such as texts
  */
@@ -45,10 +45,12 @@ export function generateSamples(
     const entries = inputs.map((input): [string, Tensor] => {
       const shape = shapeOf(model, input, { rows, shapes, dimensions });
       const size = shape.reduce((product, dim) => product * dim, 1);
-      const isLength = /len/i.test(input.name);
-      const elements = isLength
-        ? lengthsOf(model, input, size)
-        : elementsOf(model, input, size, bounds.get(input.name) ?? 2, random);
+      const fixed = /mask/i.test(input.name) ? 1 : /len/i.test(input.name) ? OPEN_SIZE : undefined;
+      const isWhole = !/^(FP|BF)/.test(input.dtype) && input.dtype !== "BYTES";
+      const elements =
+        fixed !== undefined && isWhole
+          ? constantOf(model, input, size, fixed)
+          : elementsOf(model, input, size, bounds.get(input.name) ?? 2, random);
       return [input.name, Tensor.fromElements(input.dtype, shape, elements)];
     });
     return new Map(entries);
@@ -84,11 +86,10 @@ function shapeOf(
   });
 }
 
-/** Lengths of sequences: the size that open dimensions get, so that nothing is cut off. */
-function lengthsOf(model: OnnxModel, input: DescribedTensor, count: number): Elements {
+/** Masks that hide nothing, and lengths of sequences, which are the size that open dimensions get. */
+function constantOf(model: OnnxModel, input: DescribedTensor, count: number, value: number): Elements {
   const elements = elementsOf(model, input, count, 1, () => 0);
-  const one =
-    elements instanceof BigInt64Array || elements instanceof BigUint64Array ? BigInt(OPEN_SIZE) : OPEN_SIZE;
+  const one = elements instanceof BigInt64Array || elements instanceof BigUint64Array ? BigInt(value) : value;
   return (elements as Int32Array).fill(one as number);
 }
 

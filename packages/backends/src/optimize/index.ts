@@ -15,6 +15,7 @@ export {
   Reference,
 } from "./compare-models.js";
 export { type GenerateOptions, generateSamples } from "./generate-samples.js";
+export { importModel, type ModelImporter, type ModelPlace } from "./import-model.js";
 export { ModelRunner, type RunOptions, type Sample } from "./model-runner.js";
 export {
   makeVariant,
