@@ -11,6 +11,7 @@ import {
 import { LayerChoice, type LayerOptions, type VariantChanges } from "./layer-choice.js";
 import { ELEMENT, type NodeMessage, type TensorMessage } from "./onnx-messages.js";
 import type { OnnxModel } from "./onnx-model.js";
+import { hasVnni } from "./processor.js";
 import { layoutOf, type QuantizedWeights, quantizeWeights, type WeightLimit } from "./quantization.js";
 
 /** Options of {@link quantizeDynamically}. */
@@ -18,7 +19,7 @@ export interface DynamicInt8Options extends LayerOptions {
   /**
    * Uses 7 bits of the weights. Processors of x64 without VNNI add two products in 16 bits, which full weights may
    * exceed.
-   * @default false
+   * @default true on such a processor
    */
   readonly reduceRange?: boolean;
 }
@@ -43,7 +44,7 @@ const CHANNELS_OPSET = 13;
  */
 export function quantizeDynamically(model: OnnxModel, options: DynamicInt8Options = {}): VariantChanges {
   const choice = new LayerChoice(options);
-  const limit: WeightLimit = options.reduceRange ? 64 : 127;
+  const limit: WeightLimit = (options.reduceRange ?? !hasVnni()) ? 64 : 127;
   GraphEditor.edit(model, (editor) => new DynamicQuantizer(editor, choice, limit).run());
   return { layers: choice.layers };
 }

@@ -2,6 +2,7 @@ import { floatAttribute, GraphEditor, intAttribute, isStandard, makeNode } from 
 import { LayerChoice, type LayerOptions, layerName, type VariantChanges } from "./layer-choice.js";
 import { ELEMENT, type NodeMessage, type TensorMessage } from "./onnx-messages.js";
 import type { OnnxModel } from "./onnx-model.js";
+import { hasVnni } from "./processor.js";
 import {
   activationScale,
   layoutOf,
@@ -15,7 +16,7 @@ import { valueTypes } from "./value-types.js";
 export interface StaticInt8Options extends LayerOptions {
   /** Ranges of values by name, as calibration found them. A layer whose values have none stays as it is. */
   readonly ranges: ReadonlyMap<string, ValueRange>;
-  /** Uses 7 bits of the weights; see {@link quantizeDynamically}. @default false */
+  /** Uses 7 bits of the weights; see `quantizeDynamically`. @default true on such a processor */
   readonly reduceRange?: boolean;
 }
 
@@ -112,7 +113,7 @@ class StaticQuantizer {
     { ranges, reduceRange }: StaticInt8Options,
   ) {
     this.#ranges = ranges;
-    this.#limit = reduceRange ? 64 : 127;
+    this.#limit = (reduceRange ?? !hasVnni()) ? 64 : 127;
     this.#hasChannels = editor.model.opset() >= CHANNELS_OPSET;
     this.#values = new Set([...quantizedValues(editor, choice)].filter((name) => ranges.has(name)));
   }

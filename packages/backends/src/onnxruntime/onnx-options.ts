@@ -305,7 +305,8 @@ function requestedProviders(config: ModelConfig): ExecutionProvider[] | undefine
   const { gpuExecutionAccelerator: gpu = [], cpuExecutionAccelerator: cpu = [] } =
     optimization?.executionAccelerators ?? {};
   const onGpu = instanceGroup.some(({ kind }) => kind === "KIND_GPU" || kind === "KIND_MODEL");
-  const asked = [...(onGpu ? gpu : []), ...cpu];
+  // The processor is always the last provider: naming it chooses a precision, which rewrites the model.
+  const asked = [...(onGpu ? gpu : []), ...cpu].filter(({ name }) => canonicalName(name) !== "cpu");
   const cudaOptions = instanceGroup.some(({ kind }) => kind === "KIND_GPU") ? cudaParameters(config) : {};
   const hasCuda = asked.some(({ name }) => name === "cuda");
   if (asked.length === 0 && Object.keys(cudaOptions).length === 0) return undefined;
@@ -315,7 +316,9 @@ function requestedProviders(config: ModelConfig): ExecutionProvider[] | undefine
     }
     const provider = canonicalName(name);
     if (provider === "tensorrt") return withOptions(provider, tensorrtOptions(parameters));
-    return withOptions(provider, provider === "cuda" ? { ...cudaOptions, ...parameters } : parameters);
+    if (provider !== "cuda") return withOptions(provider, parameters);
+    const { precision_mode: _, ...others } = parameters;
+    return withOptions(provider, { ...cudaOptions, ...others });
   });
   return [...providers, ...(onGpu && !hasCuda ? [withOptions("cuda", cudaOptions)] : []), "cpu"];
 }

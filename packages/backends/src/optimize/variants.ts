@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import {
   cleanUp,
@@ -93,7 +92,7 @@ export async function makeVariant(
 ): Promise<{ readonly model: OnnxModel; readonly changes: VariantChanges }> {
   const model = prepared.copy();
   if (name !== "clean") await foldConstants(model, true);
-  const changes = await change(name, model, { reduceRange: !hasVnni(), ...options });
+  const changes = await change(name, model, options);
   if (name !== "clean" && changes.layers.length === 0) {
     const version = model.opset();
     const least = name === "dynamic-int8" ? DYNAMIC_OPSET : name === "static-int8" ? STATIC_OPSET : 0;
@@ -145,22 +144,6 @@ const STATIC_LAYERS = ["MatMul", "Gemm", "Conv", "ConvTranspose"];
 export async function writeVariant(model: OnnxModel, path: string, options?: WriteOptions): Promise<number> {
   shortenNames(model);
   return model.write(path, options);
-}
-
-let vnni: boolean | undefined;
-
-/** Whether this processor adds products of int8 in 32 bits. Where it cannot be known, weights keep all bits. */
-function hasVnni(): boolean {
-  if (vnni !== undefined) return vnni;
-  vnni = true;
-  if (process.arch === "x64" && process.platform === "linux") {
-    try {
-      vnni = /\bavx(512)?_vnni\b/.test(readFileSync("/proc/cpuinfo", "utf8"));
-    } catch {
-      // Without the file nothing is known.
-    }
-  }
-  return vnni;
 }
 
 /**
