@@ -87,16 +87,25 @@ function quantizedValues(editor: GraphEditor, choice: LayerChoice): Set<string> 
   for (const node of editor.graph.node) {
     if (isWeighted(node, editor, choice)) {
       values.add(node.input[0]!);
-      values.add(node.output[0]!);
+      values.add(rectified(node, editor));
     } else if (isStandard(node) && FOLLOWING.has(node.opType) && !choice.isKept(node)) {
       const inputs = node.input.filter((name) => types.get(name) === ELEMENT.FLOAT && !editor.constant(name));
       if (inputs.length === 0 || !inputs.some((name) => values.has(name))) continue;
       const joins = node.opType === "Add" || node.opType === "Mul" || node.opType === "Concat";
       if (joins && !inputs.every((name) => values.has(name))) continue;
-      values.add(node.output[0]!);
+      values.add(rectified(node, editor));
     }
   }
   return values;
+}
+
+/** The output of a layer, or that of the Relu behind it: a zero point at the least value does what the Relu does. */
+function rectified({ output }: NodeMessage, editor: GraphEditor): string {
+  const [name] = output as [string];
+  const [reader, ...others] = editor.consumers(name);
+  const isAlone =
+    others.length === 0 && reader?.opType === "Relu" && isStandard(reader) && !editor.isOutput(name);
+  return isAlone ? reader.output[0]! : name;
 }
 
 class StaticQuantizer {
@@ -180,6 +189,8 @@ class StaticQuantizer {
     const names = [
       this.editor.add("w", dims, quantized.values),
       this.editor.add("s", channels === undefined ? [] : [layout.channels], quantized.scales),
+      // ONNX Runtime joins only what has a zero point.
+      this.editor.add("z", channels === undefined ? [] : [layout.channels], new Int8Array(layout.channels)),
     ];
     const attributes = channels === undefined ? {} : { axis: channels };
     const node = makeNode("DequantizeLinear", names, [floats], attributes);
