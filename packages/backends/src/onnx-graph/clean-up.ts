@@ -8,7 +8,7 @@ import {
   operatorOf,
 } from "./graph-editor.js";
 import { ELEMENT, type GraphMessage, type NodeMessage, type TensorMessage } from "./onnx-messages.js";
-import { byteLength, innerGraphs, nodesOf, type OnnxModel } from "./onnx-model.js";
+import { innerGraphs, nodesOf, type OnnxModel, tensorBytes } from "./onnx-model.js";
 import { valueTypes } from "./value-types.js";
 
 /** Domains of the operators that ONNX Runtime has without a library of the user's. */
@@ -113,7 +113,7 @@ function shareInitializers(model: OnnxModel): void {
   for (const tensor of graph.initializer) {
     // External data is not read to find equal tensors.
     if (tensor.dataLocation === 1 || tensor.dataType === ELEMENT.STRING) continue;
-    if (outputs.has(tensor.name) || inputs.has(tensor.name) || byteLength(tensor) > LARGEST_SHARED) continue;
+    if (outputs.has(tensor.name) || inputs.has(tensor.name) || tensorBytes(tensor) > LARGEST_SHARED) continue;
     const bytes = Buffer.from(model.bytesOf(tensor)).toString("latin1");
     const key = `${tensor.dataType} ${tensor.dims.join()} ${bytes}`;
     const first = firsts.get(key);

@@ -92,7 +92,7 @@ export class OnnxModel {
 
   /** Bytes of the elements of all tensors of the main graph. */
   get weightBytes(): number {
-    return this.message.graph.initializer.reduce((sum, tensor) => sum + byteLength(tensor), 0);
+    return this.message.graph.initializer.reduce((sum, tensor) => sum + tensorBytes(tensor), 0);
   }
 
   /**
@@ -135,13 +135,13 @@ export class OnnxModel {
     const { limit = LARGEST_MESSAGE - 2 ** 26 } = options;
     const tensors = [...tensorsOf(this.message.graph)];
     const hasExternal = tensors.some(({ dataLocation }) => dataLocation === 1);
-    const size = tensors.reduce((sum, tensor) => sum + byteLength(tensor), 0);
+    const size = tensors.reduce((sum, tensor) => sum + tensorBytes(tensor), 0);
     await mkdir(dirname(resolve(path)), { recursive: true });
     if (!(options.externalData ?? (hasExternal || size > limit))) {
       return replaceFile(path, [this.toBytes()]);
     }
     const moved = tensors.filter(
-      (tensor) => tensor.dataType !== ELEMENT.STRING && byteLength(tensor) >= 1024,
+      (tensor) => tensor.dataType !== ELEMENT.STRING && tensorBytes(tensor) >= 1024,
     );
     for (const tensor of tensors) if (!moved.includes(tensor)) this.#embed(tensor);
     const name = `${basename(path)}-${this.#digest(moved)}.data`;
@@ -183,7 +183,7 @@ export class OnnxModel {
   }
 
   #external(tensor: TensorMessage): Uint8Array {
-    const { location, offset = 0, length = byteLength(tensor) } = placeOf(tensor);
+    const { location, offset = 0, length = tensorBytes(tensor) } = placeOf(tensor);
     const what = `external data of tensor '${tensor.name}' of the ONNX model ${this.label}`;
     if (this.folder === undefined)
       throw errorFor("INVALID_MODEL", `${what}: expected a model in a file, got bytes`);
@@ -234,7 +234,7 @@ export class OnnxModel {
   }
 
   #checkLength(tensor: TensorMessage, length: number): void {
-    const expected = byteLength(tensor);
+    const expected = tensorBytes(tensor);
     if (length === expected) return;
     const text = `tensor '${tensor.name}' of the ONNX model ${this.label}: expected ${expected} bytes for the shape [${tensor.dims}], got ${length}`;
     throw errorFor("INVALID_MODEL", text);
@@ -297,7 +297,7 @@ export const countOf = (dims: readonly (number | bigint)[]): number =>
   dims.reduce<number>((count, size) => count * Number(size), 1);
 
 /** Bytes that the elements of a tensor take; for texts, those of the texts. */
-export function byteLength({ dataType, dims, rawData, stringData }: TensorMessage): number {
+export function tensorBytes({ dataType, dims, rawData, stringData }: TensorMessage): number {
   if (dataType === ELEMENT.STRING) return stringData.reduce((sum, text) => sum + text.byteLength, 0);
   const bits = BITS[dataType];
   return bits === undefined ? (rawData?.byteLength ?? 0) : Math.ceil((countOf(dims) * bits) / 8);

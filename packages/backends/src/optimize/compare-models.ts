@@ -21,7 +21,7 @@ export interface OutputError {
 }
 
 /** A variant against the original on the same samples. */
-export interface Comparison {
+export interface VariantComparison {
   readonly outputs: readonly OutputError[];
   readonly samples: number;
   /** Share of rows whose class is the label; absent without labels. */
@@ -69,12 +69,12 @@ export class Reference {
   }
 
   /** Compares the original with itself, which gives its accuracy. */
-  own(): Comparison {
+  own(): VariantComparison {
     return this.#compare(this.results);
   }
 
   /** @throws what the variant throws */
-  async compare(variant: ModelRunner, signal?: AbortSignal): Promise<Comparison> {
+  async compare(variant: ModelRunner, signal?: AbortSignal): Promise<VariantComparison> {
     const results = [];
     for (const sample of this.samples) {
       signal?.throwIfAborted();
@@ -83,7 +83,7 @@ export class Reference {
     return this.#compare(results);
   }
 
-  #compare(results: readonly ReadonlyMap<string, Tensor>[]): Comparison {
+  #compare(results: readonly ReadonlyMap<string, Tensor>[]): VariantComparison {
     const sums = new Map([...this.results[0]!.keys()].map((name) => [name, new ErrorSum(name)]));
     for (const [i, result] of results.entries()) {
       for (const [name, sum] of sums) sum.add(this.results[i]!.get(name)!, result.get(name));

@@ -2,7 +2,7 @@ import type { DataType, Tensor } from "@tritonjs/protocol";
 import { toOnnxType } from "@tritonjs/protocol";
 import { dropUnused, isStandard, makeTensor } from "../onnx-graph/graph-editor.js";
 import type { NodeMessage, ValueMessage } from "../onnx-graph/onnx-messages.js";
-import { byteLength, countOf, innerGraphs, type OnnxModel } from "../onnx-graph/onnx-model.js";
+import { countOf, innerGraphs, type OnnxModel, tensorBytes } from "../onnx-graph/onnx-model.js";
 import { valueTypes } from "../onnx-graph/value-types.js";
 import { ModelRunner } from "./model-runner.js";
 
@@ -40,7 +40,7 @@ export async function foldConstants(model: OnnxModel, widens = false): Promise<n
   // Widening keeps the number of elements, and changes their bytes.
   const sizeOf = ({ shape, bytes }: Tensor) => (widens ? countOf(shape) : bytes.byteLength);
   const sizes = new Map(
-    graph.initializer.map((tensor) => [tensor.name, widens ? countOf(tensor.dims) : byteLength(tensor)]),
+    graph.initializer.map((tensor) => [tensor.name, widens ? countOf(tensor.dims) : tensorBytes(tensor)]),
   );
   const done = new Set<NodeMessage>();
   for (const node of folded) {

@@ -7,7 +7,7 @@ export interface ModelImporter {
   /** The framework or format, for texts. */
   readonly format: string;
   /** Whether it reads a file or directory. */
-  recognizes(place: ModelPlace): boolean;
+  recognizes(place: ImportPlace): boolean;
   /**
    * Writes the ONNX file into a folder.
    *
@@ -18,7 +18,7 @@ export interface ModelImporter {
 }
 
 /** What a model is recognised by. */
-export interface ModelPlace {
+export interface ImportPlace {
   readonly path: string;
   readonly isDirectory: boolean;
   /** The first bytes of a file; none of a directory. */
@@ -30,16 +30,16 @@ const IMPORTERS: readonly ModelImporter[] = [];
 
 const startsWith =
   (text: string, at = 0) =>
-  ({ head }: ModelPlace) =>
+  ({ head }: ImportPlace) =>
     head.subarray(at, at + text.length).toString("latin1") === text;
 
 const endsWith =
   (pattern: RegExp) =>
-  ({ path }: ModelPlace) =>
+  ({ path }: ImportPlace) =>
     pattern.test(path);
 
 /** Formats that are known, but not read, with what to do. */
-const FOREIGN: readonly (readonly [name: string, is: (place: ModelPlace) => boolean, advice: string])[] = [
+const FOREIGN: readonly (readonly [name: string, is: (place: ImportPlace) => boolean, advice: string])[] = [
   [
     "a directory of TensorFlow",
     ({ isDirectory }) => isDirectory,
@@ -96,7 +96,7 @@ export async function importModel(path: string, folder: string): Promise<string>
   );
 }
 
-async function placeOf(path: string): Promise<ModelPlace> {
+async function placeOf(path: string): Promise<ImportPlace> {
   const head = Buffer.alloc(HEAD);
   try {
     if ((await stat(path)).isDirectory()) return { path, isDirectory: true, head: head.subarray(0, 0) };

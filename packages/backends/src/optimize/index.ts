@@ -7,15 +7,15 @@ export { OnnxModel, replaceFile, type WriteOptions } from "../onnx-graph/onnx-mo
 export type { CalibrationMethod, ValueRange } from "../onnx-graph/quantization.js";
 export type { CalibrationOptions } from "./calibrate.js";
 export {
-  type Comparison,
   compareLayers,
   type Labels,
   type LayerError,
   type OutputError,
   Reference,
+  type VariantComparison,
 } from "./compare-models.js";
 export { type GenerateOptions, generateSamples } from "./generate-samples.js";
-export { importModel, type ModelImporter, type ModelPlace } from "./import-model.js";
+export { type ImportPlace, importModel, type ModelImporter } from "./import-model.js";
 export { ModelRunner, type RunOptions, type Sample } from "./model-runner.js";
 export {
   makeVariant,

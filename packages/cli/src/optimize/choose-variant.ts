@@ -1,4 +1,4 @@
-import type { Comparison, LayerError } from "@tritonjs/backends/optimize";
+import type { LayerError, VariantComparison } from "@tritonjs/backends/optimize";
 import type { LevelRun } from "../analyze/candidate.js";
 
 /** What the chosen variant is best at, among those that are accurate enough. */
@@ -43,7 +43,7 @@ export interface VariantReport {
   readonly kept: readonly string[];
   /** Bytes of its files. */
   readonly bytes: number;
-  readonly comparison?: Comparison;
+  readonly comparison?: VariantComparison;
   /** Time of the processor for one row, run alone on the samples. */
   readonly cpuMs?: number;
   /** The layers that add most of its error, if it breaks a limit. */
@@ -77,8 +77,8 @@ export function runOf(
 
 /** The limit that a comparison breaks, as text; undefined if it breaks none. */
 export function errorFault(
-  { outputs, accuracy }: Comparison,
-  original: Comparison,
+  { outputs, accuracy }: VariantComparison,
+  original: VariantComparison,
   { accuracyFloor = 0.5, maxError = 0.1 }: VariantLimits,
 ): string | undefined {
   if (accuracy !== undefined && original.accuracy !== undefined) {

@@ -17,7 +17,7 @@ import {
 } from "../tool-command.js";
 import { invalidOption } from "../tool-errors.js";
 import { type OptimizeOptions, optimize } from "./optimize.js";
-import { consoleTable, optimizeHtml, optimizeJson } from "./optimize-reports.js";
+import { formsTable, optimizeHtml, optimizeJson } from "./optimize-reports.js";
 
 const GOALS = ["rate", "latency", "size"] as const;
 const METHODS = ["min-max", "entropy", "percentile"] as const;
@@ -119,7 +119,7 @@ export async function optimizeCommand(args: readonly string[], terminal: ToolTer
     const clear = terminal.isInteractive ? CLEAR_LINE : "";
     const onProgress = (text: string) => terminal.writeError(`${clear}${text}\n`);
     const result = await optimize({ ...settings, signal, onProgress });
-    terminal.write(consoleTable(result));
+    terminal.write(formsTable(result));
     const text = commandLineText("tritonjs optimize", args);
     const { exportPath } = settings;
     await mkdir(exportPath, { recursive: true });

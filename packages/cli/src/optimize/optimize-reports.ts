@@ -26,7 +26,7 @@ const kilobytes = (bytes: number) =>
   bytes === 0 ? "-" : bytes < 1e6 ? `${decimals(bytes / 1e3)} kB` : `${decimals(bytes / 1e6)} MB`;
 
 /** One line for each form. */
-export function consoleTable(result: OptimizeResult): string {
+export function formsTable(result: OptimizeResult): string {
   const header = ["form", "size", "error", "accuracy", "rows/s", "latency", "p99", "CPU/row", ""];
   const rows = result.variants.map((variant) => rowOf(variant, result));
   const widths = header.map((cell, i) => Math.max(cell.length, ...rows.map((row) => row[i]!.length)));

@@ -8,7 +8,7 @@ import { type RealMeasuring, RepositoryMachine, withoutPinnedMemory } from "../a
 import { inputFile } from "./optimize-samples.js";
 
 /** What a repository is made of. */
-export interface ServedModel {
+export interface ModelToServe {
   readonly name: string;
   /** File of the chosen form. */
   readonly file: string;
@@ -30,7 +30,7 @@ const SAMPLES = 8;
  * @returns the folder
  * @throws TritonError UNAVAILABLE with the path and the system's reason
  */
-export async function writeServedModel(repository: string, served: ServedModel): Promise<string> {
+export async function writeServedModel(repository: string, served: ModelToServe): Promise<string> {
   const { name, file, samples, isBatched, classes } = served;
   const folder = join(repository, name);
   const model = await OnnxModel.read(file);
@@ -63,7 +63,7 @@ async function answersOf(file: string, samples: readonly Sample[]) {
   }
 }
 
-function configOf({ name, config, classes }: ServedModel, warmup: ModelWarmup): ModelConfig {
+function configOf({ name, config, classes }: ModelToServe, warmup: ModelWarmup): ModelConfig {
   const output = config.output.map((one) =>
     one.name === classes?.output ? { ...one, labelFilename: "labels.txt" } : one,
   );

@@ -1,7 +1,6 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
-  type Comparison,
   compareLayers,
   type LayerError,
   ModelRunner,
@@ -11,6 +10,7 @@ import {
   type Sample,
   saveOptimizedForm,
   VARIANT_TEXTS,
+  type VariantComparison,
   type VariantName,
   type VariantOptions,
   writeVariant,
@@ -122,7 +122,7 @@ export class VariantWorkshop {
     }
   }
 
-  async #check(file: string): Promise<{ comparison: Comparison; cpuMs: number; fault?: string }> {
+  async #check(file: string): Promise<{ comparison: VariantComparison; cpuMs: number; fault?: string }> {
     const runner = await ModelRunner.open(file);
     try {
       const comparison = await this.reference.compare(runner, this.options.signal);

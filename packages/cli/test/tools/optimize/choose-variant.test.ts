@@ -1,4 +1,4 @@
-import type { Comparison } from "@tritonjs/backends/optimize";
+import type { VariantComparison } from "@tritonjs/backends/optimize";
 import { describe, expect, it } from "vitest";
 import {
   chooseVariant,
@@ -76,7 +76,10 @@ describe("the choice of a form", () => {
 
 describe("the limits on errors", () => {
   const output = { name: "y", largest: 1, mean: 0.1, relative: 0.02, agreement: 1, isReal: true };
-  const comparison = (others: Partial<Comparison["outputs"][number]>, accuracy?: number): Comparison => ({
+  const comparison = (
+    others: Partial<VariantComparison["outputs"][number]>,
+    accuracy?: number,
+  ): VariantComparison => ({
     outputs: [{ ...output, ...others }],
     samples: 10,
     ...(accuracy !== undefined && { accuracy }),

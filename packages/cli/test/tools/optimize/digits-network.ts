@@ -1,11 +1,16 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onnxModel } from "../../../../../examples/onnx-writer/onnx-writer.js";
-import {
-  drawDigits,
-  PIXELS,
-  randomNumbers,
-} from "../../../../../examples/tutorials/online-learning/digits.mjs";
+
+/** The pictures of the tutorial on learning, a module without declarations. */
+interface DigitPictures {
+  readonly PIXELS: number;
+  randomNumbers(seed: number): () => number;
+  drawDigits(count: number, random: () => number): { images: Float32Array; targets: Int32Array };
+}
+
+const pictures = new URL("../../../../../examples/tutorials/online-learning/digits.mjs", import.meta.url);
+const { drawDigits, PIXELS, randomNumbers } = (await import(pictures.href)) as DigitPictures;
 
 /** Value of a planted input channel that only carries the bias. */
 const OUTLIER = 1000;
