@@ -52,7 +52,9 @@ const ORDER = {
     "tensorflow",
     "python",
     "webgpu",
+    "onnx-graph",
     "onnxruntime",
+    "optimize",
     "classes",
   ],
   http: ["limits.ts", "json", "exchange", "infer", "routes", "server", "cloud", "dashboard"],
@@ -107,6 +109,7 @@ const ORDER = {
     "perf",
     "trace",
     "analyze",
+    "optimize",
     "commands",
   ],
 };
@@ -156,6 +159,7 @@ const ONLY_IN = {
   },
   backends: {
     media: ["sharp"],
+    "onnx-graph": ["protobufjs"],
     onnxruntime: ["onnxruntime-node"],
     remote: ["@tritonjs/client"],
     tensorflow: ["@tensorflow/tfjs", "protobufjs"],

@@ -53,6 +53,7 @@ export const SECTIONS = [
       "observability",
       "tracing",
       "dashboard",
+      "optimize",
       "performance-tools",
       "performance",
       "scaling",

@@ -12,6 +12,7 @@ describe("the example of a server", () => {
     "warm-up-and-drain",
     "load-and-replay",
     "tuning",
+    "smaller-model",
     "command-line",
     "openai-endpoints",
     "tool-calls",

@@ -111,6 +111,11 @@ const TOOLS: Readonly<Record<string, Tool>> = {
     usage: "--model-repository <folder> -m <models> [options]",
     load: async () => (await import("./analyze/analyze.js")).analyze,
   },
+  optimize: {
+    description: "make smaller and faster forms of a trained model, and write the best as a model to serve",
+    usage: "<model> [options]",
+    load: async () => (await import("./optimize/optimize-command.js")).optimizeCommand,
+  },
   replay: {
     description: "predict what other configurations would make of a recorded trace",
     usage: "<traces...> --config <file> [options]",

@@ -6,6 +6,15 @@ export type { LoadGenerator, LoadOptions } from "./load/load-generator.js";
 export { startLoadGenerator } from "./load/load-generator.js";
 export type { LoadLevel } from "./load/load-level.js";
 export type { GeneratorUsage, KeptResponses, LoadWindow, RequestRecords } from "./load/request-records.js";
+export type {
+  OptimizeGoal,
+  VariantChoice,
+  VariantLimits,
+  VariantReport,
+  VariantRun,
+} from "./optimize/choose-variant.js";
+export { type OptimizeOptions, type OptimizeResult, optimize } from "./optimize/optimize.js";
+export type { SampleOptions } from "./optimize/optimize-samples.js";
 export { perf } from "./perf/perf.js";
 export type { BatchTimes, SimulatedBatch } from "./simulate/simulate.js";
 export {

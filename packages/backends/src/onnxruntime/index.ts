@@ -14,6 +14,7 @@ import { assertOptions, errorFor, type ModelConfig, type TritonError } from "@tr
 import { mayBeNative, OnnxBackend } from "./onnx-backend.js";
 import { checkExternalData } from "./onnx-file.js";
 import { ONNX_OPTION_TYPES, type OnnxRuntimeOptions, onnxOptionsOf, quoted } from "./onnx-options.js";
+import { precisionForm, requestedPrecision } from "./precision-form.js";
 
 export { type DescribedLibrary, describeLibraries, diagnoseGpus } from "./diagnose-gpus.js";
 export { type ExaminedMachine, type GpuFinding, hasNothingOfNvidia } from "./gpu-doctor.js";
@@ -49,7 +50,9 @@ async function openRepositoryModel(source: ModelSource, backendName?: string): P
   const model = await modelFile(source);
   await checkExternalData(source.directory, model, source.settings);
   const { config, settings, warn } = source;
-  const options = { model, onWarning: warn, ...onnxOptionsOf(config, settings) };
+  const precision = requestedPrecision(config);
+  const form = precision === undefined ? model : await precisionForm(model, precision, settings);
+  const options = { model: form, onWarning: warn, ...onnxOptionsOf(config, settings) };
   const hosting = hostingOf(source, ["worker", "process"], !mayBeNative(options));
   return new OnnxBackend(options, hosting, backendName);
 }

@@ -306,7 +306,8 @@ function requestedProviders(config: ModelConfig): ExecutionProvider[] | undefine
   const { gpuExecutionAccelerator: gpu = [], cpuExecutionAccelerator: cpu = [] } =
     optimization?.executionAccelerators ?? {};
   const onGpu = instanceGroup.some(({ kind }) => kind === "KIND_GPU" || kind === "KIND_MODEL");
-  const asked = [...(onGpu ? gpu : []), ...cpu];
+  // The processor is always the last provider: naming it chooses a precision, which rewrites the model.
+  const asked = [...(onGpu ? gpu : []), ...cpu].filter(({ name }) => canonicalName(name) !== "cpu");
   const hasGpu = instanceGroup.some(({ kind }) => kind === "KIND_GPU");
   const cudaOptions = hasGpu ? { ...cudaGraphs(config), ...cudaParameters(config) } : {};
   const hasCuda = asked.some(({ name }) => name === "cuda");
@@ -317,7 +318,9 @@ function requestedProviders(config: ModelConfig): ExecutionProvider[] | undefine
     }
     const provider = canonicalName(name);
     if (provider === "tensorrt") return withOptions(provider, tensorrtOptions(parameters));
-    return withOptions(provider, provider === "cuda" ? { ...cudaOptions, ...parameters } : parameters);
+    if (provider !== "cuda") return withOptions(provider, parameters);
+    const { precision_mode: _, ...others } = parameters;
+    return withOptions(provider, { ...cudaOptions, ...others });
   });
   return [...providers, ...(onGpu && !hasCuda ? [withOptions("cuda", cudaOptions)] : []), "cpu"];
 }

@@ -1,5 +1,10 @@
 import { errorFor } from "@tritonjs/protocol";
-import type { AttributeMessage, FunctionMessage, GraphMessage, NodeMessage } from "./graph-messages.js";
+import type {
+  TfAttributeMessage,
+  TfFunctionMessage,
+  TfGraphMessage,
+  TfNodeMessage,
+} from "./graph-messages.js";
 
 /*
  * TensorFlow 2 saves a signature as a call of a function that calls others, with variables beside. Here calls are replaced
@@ -11,7 +16,7 @@ export interface FlatNode {
   readonly name: string;
   readonly op: string;
   readonly input: string[];
-  readonly attr: Readonly<Record<string, AttributeMessage>>;
+  readonly attr: Readonly<Record<string, TfAttributeMessage>>;
 }
 
 /** A function of a loop or branch. */
@@ -47,13 +52,13 @@ interface Target {
 /** A graph, or one call of a function. */
 interface Scope {
   readonly prefix: string;
-  readonly nodes: ReadonlyMap<string, NodeMessage>;
+  readonly nodes: ReadonlyMap<string, TfNodeMessage>;
   /** Values of a function's arguments. */
   readonly values: ReadonlyMap<string, Value>;
   readonly into: Target;
   /** Names of its nodes that are made. */
   readonly made: Set<string>;
-  readonly calls: Map<NodeMessage, Scope>;
+  readonly calls: Map<TfNodeMessage, Scope>;
 }
 
 export const VARIABLES: ReadonlySet<string> = new Set(["VarHandleOp", "VariableV2", "Variable"]);
@@ -111,7 +116,7 @@ function sameOutputs(operations: readonly string[], names: string): Record<strin
  * filled from files.
  */
 export function flatten(
-  graph: GraphMessage,
+  graph: TfGraphMessage,
   outputs: readonly string[],
   initializer: string,
   label: string,
@@ -120,19 +125,19 @@ export function flatten(
 }
 
 class Flattener {
-  readonly #graph: GraphMessage;
+  readonly #graph: TfGraphMessage;
   readonly #label: string;
-  readonly #library: ReadonlyMap<string, FunctionMessage>;
+  readonly #library: ReadonlyMap<string, TfFunctionMessage>;
   readonly #functions: FlatFunction[] = [];
   readonly #variables = new Map<string, string>();
   /** Operations of the tables in use, by the names of their nodes. */
   readonly #tables = new Map<string, string>();
   /** Values of the inputs of loops. */
-  readonly #loops = new Map<NodeMessage, readonly Value[]>();
+  readonly #loops = new Map<TfNodeMessage, readonly Value[]>();
   /** Nodes whose inputs are still to be written. A list, because the nodes of a deep network would fill the stack. */
-  readonly #waiting: [Scope, NodeMessage, FlatNode][] = [];
+  readonly #waiting: [Scope, TfNodeMessage, FlatNode][] = [];
 
-  constructor(graph: GraphMessage, label: string) {
+  constructor(graph: TfGraphMessage, label: string) {
     this.#graph = graph;
     this.#label = label;
     const functions = graph.library?.function ?? [];
@@ -197,7 +202,7 @@ class Flattener {
     return this.#resultOf(scope, node, position);
   }
 
-  #resultOf(scope: Scope, node: NodeMessage, position: number): Value {
+  #resultOf(scope: Scope, node: TfNodeMessage, position: number): Value {
     const { op, name } = node;
     const inputs = node.input ?? [];
     if (VARIABLES.has(op)) return { variable: scope.prefix + name };
@@ -216,7 +221,7 @@ class Flattener {
     return { tensor: at(scope.prefix + name, position) };
   }
 
-  #resultOfCall(scope: Scope, node: NodeMessage, called: FunctionMessage, position: number): Value {
+  #resultOfCall(scope: Scope, node: TfNodeMessage, called: TfFunctionMessage, position: number): Value {
     const inner = this.#scopeOf(scope, node, called);
     const output = called.signature.outputArg?.[position]?.name ?? "";
     const result = called.ret?.[output];
@@ -225,7 +230,7 @@ class Flattener {
     return this.#value(inner, result);
   }
 
-  #scopeOf(scope: Scope, node: NodeMessage, called: FunctionMessage): Scope {
+  #scopeOf(scope: Scope, node: TfNodeMessage, called: TfFunctionMessage): Scope {
     let inner = scope.calls.get(node);
     if (inner === undefined) {
       const data = (node.input ?? []).filter((input) => !input.startsWith("^"));
@@ -240,7 +245,7 @@ class Flattener {
   }
 
   /** Variables that a loop passes on to its functions become constants there. */
-  #resultOfLoop(scope: Scope, node: NodeMessage, position: number): Value {
+  #resultOfLoop(scope: Scope, node: TfNodeMessage, position: number): Value {
     let values = this.#loops.get(node);
     const name = scope.prefix + node.name;
     if (values === undefined) {
@@ -263,7 +268,7 @@ class Flattener {
     return { tensor: at(name, kept) };
   }
 
-  #make(scope: Scope, node: NodeMessage): void {
+  #make(scope: Scope, node: TfNodeMessage): void {
     if (scope.made.has(node.name)) return;
     scope.made.add(node.name);
     const name = scope.prefix + node.name;
@@ -284,12 +289,12 @@ class Flattener {
     this.#waiting.push([scope, node, flat]);
   }
 
-  #makeBranch(scope: Scope, node: NodeMessage): void {
+  #makeBranch(scope: Scope, node: TfNodeMessage): void {
     const name = scope.prefix + node.name;
     const [condition, ...values] = (node.input ?? [])
       .filter((input) => !input.startsWith("^"))
       .map((input) => this.#value(scope, input));
-    const attr: Record<string, AttributeMessage> = { ...node.attr };
+    const attr: Record<string, TfAttributeMessage> = { ...node.attr };
     for (const part of ["then_branch", "else_branch"]) {
       const chosen = node.attr?.[part]?.func?.name ?? "";
       attr[part] = { func: { name: this.#specialize(chosen, values, name, false) } };
@@ -344,12 +349,16 @@ class Flattener {
   }
 }
 
-const ZERO: Readonly<Record<string, AttributeMessage>> = {
+const ZERO: Readonly<Record<string, TfAttributeMessage>> = {
   dtype: { type: 3 },
   value: { tensor: { dtype: 3, tensorShape: {}, intVal: [0] } },
 };
 
-function newScope(prefix: string, nodes: readonly NodeMessage[], values: ReadonlyMap<string, Value>): Scope {
+function newScope(
+  prefix: string,
+  nodes: readonly TfNodeMessage[],
+  values: ReadonlyMap<string, Value>,
+): Scope {
   const byName = new Map(nodes.map((node) => [node.name, node]));
   const into = { nodes: [], variables: new Set<string>() };
   return { prefix, nodes: byName, values, into, made: new Set(), calls: new Map() };

@@ -11,7 +11,7 @@ export interface ShapeMessage {
   readonly unknownRank?: boolean;
 }
 
-export interface TensorMessage {
+export interface TfTensorMessage {
   readonly dtype?: number;
   readonly tensorShape?: ShapeMessage;
   /** The elements in the order of the processor; absent where they are in one of the lists. */
@@ -31,14 +31,14 @@ interface FunctionName {
   readonly name?: string;
 }
 
-export interface AttributeMessage {
+export interface TfAttributeMessage {
   readonly s?: Uint8Array;
   readonly i?: number;
   readonly f?: number;
   readonly b?: boolean;
   readonly type?: number;
   readonly shape?: ShapeMessage;
-  readonly tensor?: TensorMessage;
+  readonly tensor?: TfTensorMessage;
   readonly func?: FunctionName;
   readonly list?: {
     readonly s?: readonly Uint8Array[];
@@ -51,11 +51,11 @@ export interface AttributeMessage {
   };
 }
 
-export interface NodeMessage {
+export interface TfNodeMessage {
   readonly name: string;
   readonly op: string;
   readonly input?: readonly string[];
-  readonly attr?: Readonly<Record<string, AttributeMessage>>;
+  readonly attr?: Readonly<Record<string, TfAttributeMessage>>;
 }
 
 interface ArgumentMessage {
@@ -63,20 +63,20 @@ interface ArgumentMessage {
   readonly type?: number;
 }
 
-export interface FunctionMessage {
+export interface TfFunctionMessage {
   readonly signature: {
     readonly name: string;
     readonly inputArg?: readonly ArgumentMessage[];
     readonly outputArg?: readonly ArgumentMessage[];
   };
-  readonly nodeDef?: readonly NodeMessage[];
+  readonly nodeDef?: readonly TfNodeMessage[];
   /** Results by the names of the output arguments. */
   readonly ret?: Readonly<Record<string, string>>;
 }
 
-export interface GraphMessage {
-  readonly node?: readonly NodeMessage[];
-  readonly library?: { readonly function?: readonly FunctionMessage[] };
+export interface TfGraphMessage {
+  readonly node?: readonly TfNodeMessage[];
+  readonly library?: { readonly function?: readonly TfFunctionMessage[] };
 }
 
 export interface TensorInfoMessage {
@@ -93,7 +93,7 @@ export interface SignatureMessage {
 
 export interface MetaGraphMessage {
   readonly metaInfoDef?: { readonly tags?: readonly string[] };
-  readonly graphDef?: GraphMessage;
+  readonly graphDef?: TfGraphMessage;
   readonly saverDef?: { readonly restoreOpName?: string };
   readonly signatureDef?: Readonly<Record<string, SignatureMessage>>;
 }
@@ -119,7 +119,7 @@ export interface BundleEntryMessage {
 
 interface Messages {
   readonly SavedModel: SavedModelMessage;
-  readonly Graph: GraphMessage;
+  readonly Graph: TfGraphMessage;
   readonly BundleHeader: BundleHeaderMessage;
   readonly BundleEntry: BundleEntryMessage;
 }

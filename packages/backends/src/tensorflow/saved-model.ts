@@ -4,12 +4,12 @@ import type { ModelDescription } from "@tritonjs/core/backend";
 import { errorFor, fromBfloat16, fromFloat16, TritonError } from "@tritonjs/protocol";
 import { type FlatGraph, type FlatNode, flatten, VARIABLES } from "./flat-graph.js";
 import {
-  type AttributeMessage,
   decodeGraphMessage,
-  type GraphMessage,
   type MetaGraphMessage,
   type SignatureMessage,
-  type TensorMessage,
+  type TfAttributeMessage,
+  type TfGraphMessage,
+  type TfTensorMessage,
 } from "./graph-messages.js";
 import { describeNodes, graphDescription, lastNodes, type ModelJson, type Signature } from "./model-json.js";
 import { BlockReader, TensorBundle } from "./tensor-bundle.js";
@@ -158,7 +158,7 @@ class Variables {
     this.#metaGraph = metaGraph;
   }
 
-  read(node: string): TensorMessage {
+  read(node: string): TfTensorMessage {
     this.#checkpoint ??= this.#open();
     this.#keys ??= this.#readKeys(this.#checkpoint);
     const key = this.#keys.get(node);
@@ -215,7 +215,7 @@ const textOf = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? [
  * The variables' nodes that a restoring function assigns, with the keys that it reads. Names of variables need not be
  * unique, so this is the only certain way.
  */
-function restoredVariables({ node = [], library }: GraphMessage, restore = ""): [string, string][] {
+function restoredVariables({ node = [], library }: TfGraphMessage, restore = ""): [string, string][] {
   const call = node.find(({ name }) => name === restore.split(":")[0]);
   const called = library?.function?.find(({ signature }) => signature.name === call?.attr?.f?.func?.name);
   if (call === undefined || called === undefined) return [];
@@ -252,7 +252,7 @@ function graphModel(
   path: string,
   signature: Signature,
   flat: FlatGraph,
-  readVariable: (node: string) => TensorMessage,
+  readVariable: (node: string) => TfTensorMessage,
   label: string,
 ): Omit<GraphModelFile, "description"> {
   const weights = new Weights(label);
@@ -289,11 +289,11 @@ const graphJson = (nodes: readonly FlatNode[]): object => ({
   node: nodes.map(nodeJson),
 });
 
-const ones = (count: number): AttributeMessage => ({ list: { i: new Array<number>(count).fill(1) } });
+const ones = (count: number): TfAttributeMessage => ({ list: { i: new Array<number>(count).fill(1) } });
 const normalization = { epsilon: { f: 1e-4 } };
 
 /** Defaults that SavedModels leave out, where TensorFlow.js has none or another one. */
-const DEFAULTS: Readonly<Record<string, Readonly<Record<string, AttributeMessage>>>> = {
+const DEFAULTS: Readonly<Record<string, Readonly<Record<string, TfAttributeMessage>>>> = {
   Conv2D: { dilations: ones(4) },
   DepthwiseConv2d: { dilations: ones(4) },
   DepthwiseConv2dNative: { dilations: ones(4) },
@@ -319,7 +319,7 @@ function nodeJson({ name, op, input, attr }: FlatNode): object {
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
 
-function attributeJson(attribute: AttributeMessage): object {
+function attributeJson(attribute: TfAttributeMessage): object {
   const { s, list, tensor: _, ...others } = attribute;
   return {
     ...others,
@@ -335,7 +335,7 @@ class Weights {
 
   constructor(private readonly label: string) {}
 
-  add(name: string, tensor: TensorMessage | undefined): void {
+  add(name: string, tensor: TfTensorMessage | undefined): void {
     if (this.#specs.has(name)) return;
     const where = `${this.label}: constant '${name}'`;
     if (tensor === undefined) throw errorFor("INVALID_MODEL", `${where}: expected a value, got none`);
@@ -366,7 +366,7 @@ type Numbers =
 interface NumberKind {
   readonly dtype: "float32" | "int32" | "bool";
   readonly array: new (buffer: ArrayBuffer) => Numbers;
-  readonly listed: (tensor: TensorMessage) => Numbers | undefined;
+  readonly listed: (tensor: TfTensorMessage) => Numbers | undefined;
   /** The number of an element. @default the element */
   readonly read?: (element: number) => number;
 }
@@ -389,7 +389,7 @@ const KINDS: Readonly<Record<number, NumberKind>> = {
 };
 
 /** @returns the type in TensorFlow.js, and the bytes */
-function weightOf(tensor: TensorMessage, count: number, where: string): [string, Uint8Array] {
+function weightOf(tensor: TfTensorMessage, count: number, where: string): [string, Uint8Array] {
   const { dtype = 0, tensorContent } = tensor;
   if (dtype === STRING) return ["string", stringBytes(tensor.stringVal ?? [], count)];
   const kind = KINDS[dtype];

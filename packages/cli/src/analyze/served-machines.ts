@@ -210,7 +210,7 @@ async function linkModel(from: string, to: string, config: ModelConfig | undefin
  * Leaves out the pinned memory, which the completion of a configuration sets to the value that a server assumes anyway.
  * A server without GPU would warn about it.
  */
-function withoutPinnedMemory(config: ModelConfig): ModelConfig {
+export function withoutPinnedMemory(config: ModelConfig): ModelConfig {
   if (config.optimization === undefined) return config;
   const { inputPinnedMemory: input, outputPinnedMemory: output, ...others } = config.optimization;
   const optimization = {
@@ -222,7 +222,7 @@ function withoutPinnedMemory(config: ModelConfig): ModelConfig {
 }
 
 /** @param without name of an entry that is left out */
-async function linkFolder(from: string, to: string, without?: string): Promise<void> {
+export async function linkFolder(from: string, to: string, without?: string): Promise<void> {
   // At once, so that no folder appears after the cleanup of a process that ends.
   mkdirSync(to, { recursive: true });
   for (const name of await readdir(from)) {
