@@ -54,7 +54,9 @@ const ORDER = {
     "server-addresses.ts",
     "several-servers.ts",
     "infer-result.ts",
+    "served-models.ts",
     "known-model.ts",
+    "models-client.ts",
     "http",
     "grpc",
   ],
@@ -92,6 +94,7 @@ const ORDER = {
     "perf",
     "trace",
     "analyze",
+    "types",
     "commands",
   ],
 };

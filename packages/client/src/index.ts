@@ -31,3 +31,20 @@ export type {
   VersionOption,
   WaitCallOptions,
 } from "./options.js";
+export type {
+  AnsweringCalls,
+  BatchInputs,
+  BatchOutputs,
+  ClassifyOptions,
+  ClassScore,
+  LabelOf,
+  ModelCalls,
+  ModelName,
+  ModelNamed,
+  ModelsClient,
+  SampleInputs,
+  SampleOutputs,
+  ServedModel,
+  ShapedArray,
+  StreamingCalls,
+} from "./served-models.js";

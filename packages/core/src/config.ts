@@ -23,7 +23,6 @@ export {
 } from "./config/complete-config.js";
 export { configFromJson, toConfigJson } from "./config/config-json.js";
 export { fieldNotes, fieldProblems } from "./config/field-support.js";
-export { modelTypes } from "./config/model-metadata.js";
 export { readPrototxt, writePrototxt } from "./config/prototxt.js";
 export { type InitialStates, initialStates } from "./config/sequence-batching.js";
 export { isCloudPath } from "./repository/cloud-storage.js";

@@ -153,6 +153,7 @@ export type {
   RequestSequence,
   ResultOf,
   seenAs,
+  servedTensors,
 } from "./tensor-spec.js";
 export {
   BATCH_INPUT_KINDS,

@@ -9,6 +9,7 @@ import {
   type ModelStatisticsReport,
   type ResultOf,
   readCall,
+  type servedTensors,
   type TensorSpec,
   valuesByName,
 } from "@tritonjs/protocol";
@@ -58,9 +59,16 @@ export interface InstanceStatus extends InstancePlacement {
  * const batch = await linear.inferBatch({ x: [[1, 2], [3, 4]] });    // batch.y: ndarray of shape [2, 3]
  * const same = await linear.inferBatch([[1, 2], [3, 4]]);            // tensors by position
  * ```
+ *
+ * @typeParam M name of the model, by which `createClient` of `@tritonjs/client` knows it
  */
-export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> {
-  readonly name: string;
+export interface ModelHandle<
+  I extends readonly TensorSpec[],
+  O extends readonly TensorSpec[],
+  M extends string = string,
+> {
+  readonly [servedTensors]?: { readonly inputs: I; readonly outputs: O };
+  readonly name: M;
   readonly version: number;
   /** Infers with tensors in the order of the model's inputs: `infer(a, b)`, `infer(a, b, options)`. */
   infer(...call: CallByPosition<I>): Promise<ResultOf<O>>;
@@ -147,10 +155,11 @@ interface HandleServer {
   readonly drainTimeoutMs: number;
 }
 
-export function modelHandle<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
-  model: ModelVersion,
-  server: HandleServer,
-): ModelHandle<I, O> {
+export function modelHandle<
+  I extends readonly TensorSpec[],
+  O extends readonly TensorSpec[],
+  M extends string,
+>(model: ModelVersion, server: HandleServer): ModelHandle<I, O, M> {
   const { gpus } = server.models;
   const { instanceProblems = () => [] } = model.plan;
   const { name, version, config } = model;
@@ -165,7 +174,7 @@ export function modelHandle<const I extends readonly TensorSpec[], const O exten
     }
   };
   return {
-    name,
+    name: name as M,
     version,
     infer: (...given: readonly unknown[]) => infer(given, "given"),
     inferSample: (...given: readonly unknown[]) => infer(given, "added"),

@@ -135,7 +135,7 @@ export class Triton implements AsyncDisposable {
     N extends PropertyKey = never,
   >(
     options: BindOptions<I, O, BoundFunc<NamedInputs<I>, NamedOutputs<O>, N>> & { readonly modelName: M },
-  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
+  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>, M>;
   /** Binds one function for each instance. */
   bind<
     const I extends TensorSpecs,
@@ -146,7 +146,7 @@ export class Triton implements AsyncDisposable {
     options: BindOptions<I, O, readonly BoundFunc<NamedInputs<I>, NamedOutputs<O>, N>[]> & {
       readonly modelName: M;
     },
-  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
+  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>, M>;
   /** Binds a module, a backend, or any of the forms. */
   bind<
     const I extends TensorSpecs,
@@ -155,14 +155,14 @@ export class Triton implements AsyncDisposable {
     N extends PropertyKey = never,
   >(
     options: BindOptions<I, O, InferFuncOption<I, O, N>> & { readonly modelName: M },
-  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
+  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>, M>;
   /** Binds a method decorated with `@batch` or `@sample`. */
-  bind<const I extends TensorSpecs, const O extends TensorSpecs, A, R>(
-    options: BindMethodOptions<I, O, A, R>,
-  ): ModelHandle<NamedInputs<I>, NamedOutputs<O>>;
-  bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+  bind<const I extends TensorSpecs, const O extends TensorSpecs, A, R, const M extends string = string>(
+    options: BindMethodOptions<I, O, A, R> & { readonly modelName: M },
+  ): ModelHandle<NamedInputs<I>, NamedOutputs<O>, M>;
+  bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[], M extends string>(
     options: unknown,
-  ): ModelHandle<I, O> {
+  ): ModelHandle<I, O, M> {
     this.#server.assertOpen();
     const plan = planBinding(
       options as AnyBindOptions,
@@ -170,7 +170,7 @@ export class Triton implements AsyncDisposable {
       this.#server.models.gpus,
       planModule,
     );
-    return this.#add<I, O>(plan);
+    return this.#add<I, O, M>(plan);
   }
 
   /**
@@ -194,13 +194,15 @@ export class Triton implements AsyncDisposable {
    * const { scores } = await classify.inferSample({ text: ["hello"] });
    * ```
    */
-  bindEnsemble<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
-    options: BindEnsembleOptions<I, O>,
-  ): ModelHandle<I, O> {
+  bindEnsemble<
+    const I extends readonly TensorSpec[],
+    const O extends readonly TensorSpec[],
+    const M extends string = string,
+  >(options: BindEnsembleOptions<I, O> & { readonly modelName: M }): ModelHandle<I, O, M> {
     this.#server.assertOpen();
     const { memberOf } = this.#server.registry;
     const has = (name: string, version: number) => this.#isTaken(name, version);
-    return this.#add<I, O>(planEnsemble(options, { memberOf, has }));
+    return this.#add<I, O, M>(planEnsemble(options, { memberOf, has }));
   }
 
   /**
@@ -355,13 +357,13 @@ export class Triton implements AsyncDisposable {
     return this.close();
   }
 
-  #add<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+  #add<I extends readonly TensorSpec[], O extends readonly TensorSpec[], M extends string>(
     plan: ModelPlan,
-  ): ModelHandle<I, O> {
+  ): ModelHandle<I, O, M> {
     const model = this.#server.models.create(plan);
     this.#server.registry.add(model);
     this.#server.repository.recheckDependencies();
-    return modelHandle<I, O>(model, this.#server);
+    return modelHandle<I, O, M>(model, this.#server);
   }
 
   #isTaken(name: string, version: number): boolean {
