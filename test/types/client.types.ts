@@ -36,7 +36,9 @@ const models = {
 const client = createClient<typeof models>("localhost:8000");
 const linear = client.model("linear");
 const { y, scores } = await linear.inferSample({ x: [[1], [2], [3]], mask: true });
-expectType<readonly [3, number]>()(y.shape as Readonly<typeof y.shape>);
+const [channels, width] = y.shape;
+expectType<3>()(channels);
+expectType<number>()(width);
 expectType<Float64Array>()(scores.data);
 const rows = await linear.inferBatch({ x: new Float32Array(6) });
 const [rowCount, three] = rows.y.shape;
