@@ -39,6 +39,7 @@ const ORDER = {
     "bind",
     "web",
     "triton",
+    "testing",
     "opentelemetry",
     "capture",
     "frontend-threads",

@@ -9,6 +9,7 @@ import {
   type ResultOf,
   readCall,
   type TensorSpec,
+  toBase64,
   toJson,
 } from "@tritonjs/protocol";
 import { type Effect, invalidAnswer } from "../caller.js";
@@ -469,17 +470,6 @@ function repositoryPath(modelName: string, action: string): string {
 
 function tracePath(modelName: string | undefined): string {
   return modelName === undefined ? "v2/trace/setting" : modelPath(modelName, undefined, "trace/setting");
-}
-
-/** Most characters for one call of `String.fromCharCode`. */
-const SLICE = 0x8000;
-
-function toBase64(bytes: Uint8Array): string {
-  let binary = "";
-  for (let at = 0; at < bytes.length; at += SLICE) {
-    binary += String.fromCharCode(...bytes.subarray(at, at + SLICE));
-  }
-  return btoa(binary);
 }
 
 const CARRIER: ModelCarrier<InferenceServerClient> = {
