@@ -6,6 +6,14 @@ export { InferenceRequest } from "./request/inference-request.js";
  */
 export { type Clock, realClock, type Timer, VirtualClock } from "./system/clock.js";
 export {
+  type CheckedModel,
+  type CheckModelOptions,
+  type CheckName,
+  type CheckOutcome,
+  checkModel,
+  type ModelReport,
+} from "./testing/check-model.js";
+export {
   type FakeAnswers,
   type FakeModelOptions,
   fakeBackend,
