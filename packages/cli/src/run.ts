@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { findInstalled, VERSION } from "@tritonjs/core/internal";
 import { Argument, Command, Option as HelpOption } from "commander";
 import type { CommandContext, Extensions, Terminal } from "./command-context.js";
+import { checkCommand } from "./commands/check-command.js";
 import { configCommand } from "./commands/config-command.js";
 import { doctorCommand } from "./commands/doctor-command.js";
 import { rolloutCommand } from "./commands/rollout-command.js";
@@ -74,6 +75,7 @@ export function commandLine(context: CommandContext): Command {
     .addCommand(serveCommand())
     .addCommand(configCommand(context))
     .addCommand(typesCommand(context))
+    .addCommand(checkCommand(context))
     .addCommand(stubCommand(context))
     .addCommand(doctorCommand(context))
     .addCommand(rolloutCommand(context))
