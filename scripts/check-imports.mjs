@@ -58,6 +58,7 @@ const ORDER = {
     "served-models.ts",
     "known-model.ts",
     "models-client.ts",
+    "recording",
     "http",
     "grpc",
   ],
