@@ -1,7 +1,7 @@
 import { assertOptions } from "@tritonjs/protocol";
 import { isAddress, type ModelCarrier, type ServerOfModel } from "./known-model.js";
 import { type CommonModelOptions, MODEL_CLIENT_OPTION_TYPES } from "./options.js";
-import type { ModelCalls, ModelName, ModelNamed, ModelsClient } from "./served-models.js";
+import type { ModelCalls, ModelNamed, ModelsClient, NameOfModel } from "./served-models.js";
 
 /** The client of one model as this file uses it. */
 interface OneModel {
@@ -64,7 +64,7 @@ export function modelsClient<Models, Options, S extends ServerOfModel>(
   };
   return {
     server,
-    model: <const N extends ModelName<Models>>(modelName: N, modelVersion?: string | number) => {
+    model: <const N extends NameOfModel<Models>>(modelName: N, modelVersion?: string | number) => {
       const key = `${modelVersion ?? ""}/${modelName}`;
       let model = models.get(key);
       if (model === undefined) {

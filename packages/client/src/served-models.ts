@@ -20,7 +20,7 @@ import type { NdArray } from "ndarray";
  * The types of one model, as `tritonjs types` writes them. `unknown` for `decoupled` and `sequence` means that the server
  * does not tell.
  */
-export interface ServedModel {
+export interface ServedModelTypes {
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
   /** Whether a request has any number of responses. @default false */
@@ -45,7 +45,7 @@ interface Handle {
 }
 
 /** Names of models: those of handles, and the keys of models that are written as types. */
-export type ModelName<Models> = Models extends readonly Handle[]
+export type NameOfModel<Models> = Models extends readonly Handle[]
   ? Models[number]["name"]
   : { [K in keyof Models]: NameOf<Models[K], K> }[keyof Models] & string;
 
@@ -69,7 +69,7 @@ type ModelWithName<Models, N extends string> = Served<
 
 type Served<T> = [T] extends [never]
   ? AnyModel
-  : T extends ServedModel
+  : T extends ServedModelTypes
     ? T
     : T extends Handle
       ? NonNullable<T[typeof servedTensors]> & { readonly decoupled: unknown }
@@ -163,7 +163,7 @@ export type BatchOutputs<O extends readonly TensorSpec[]> = number extends O["le
     };
 
 /** Names of the classes of an output: literals where the types have them. */
-export type LabelOf<M extends ServedModel, Output extends M["outputs"][number]["name"]> =
+export type LabelOf<M extends ServedModelTypes, Output extends M["outputs"][number]["name"]> =
   Named<M["outputs"][number], Output> extends { readonly labels: infer L extends readonly string[] }
     ? L[number]
     : string;
@@ -183,12 +183,12 @@ export interface ClassifyOptions {
 }
 
 /** Arguments after the inputs: a model with sequences needs to know the sequence of each request. */
-type OptionsOf<M extends ServedModel, Options> = M extends { readonly sequence: true }
+type OptionsOf<M extends ServedModelTypes, Options> = M extends { readonly sequence: true }
   ? [options: Options & { readonly sequence: RequestSequence }]
   : [options?: Options];
 
 /** Calls of a model with one response to each request. */
-export interface AnsweringCalls<M extends ServedModel, Options> {
+export interface AnsweringCalls<M extends ServedModelTypes, Options> {
   /**
    * Infers one sample. A model with a batch axis gets one row, and the results come without the axis.
    *
@@ -216,7 +216,7 @@ export interface AnsweringCalls<M extends ServedModel, Options> {
 }
 
 /** Calls of a decoupled model: a request has any number of responses. */
-export interface StreamingCalls<M extends ServedModel, Options> {
+export interface StreamingCalls<M extends ServedModelTypes, Options> {
   /**
    * Infers one sample and yields its responses as the model makes them. Leaving the loop cancels the request.
    *
@@ -230,7 +230,7 @@ export interface StreamingCalls<M extends ServedModel, Options> {
 }
 
 /** The calls that a model has, by what its types tell of it. */
-export type ModelCalls<M extends ServedModel, Options> = M extends { readonly decoupled: true }
+export type ModelCalls<M extends ServedModelTypes, Options> = M extends { readonly decoupled: true }
   ? StreamingCalls<M, Options>
   : M extends { readonly decoupled: unknown }
     ? M extends { readonly decoupled: false }
@@ -251,7 +251,7 @@ export interface ModelsClient<Models, Options, Server> extends AsyncDisposable {
    *
    * @param modelVersion version of the model. @default the version that the server picks
    */
-  model<const N extends ModelName<Models>>(
+  model<const N extends NameOfModel<Models>>(
     modelName: N,
     modelVersion?: string | number,
   ): ModelCalls<ModelNamed<Models, N>, Options>;

@@ -11,7 +11,7 @@ import { TritonError } from "@tritonjs/protocol";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.js";
 import { isServer, readServer } from "../types/read-server.js";
-import { modelOfConfig, type TypedModel, unknownModel } from "../types/typed-model.js";
+import { modelOfConfig, modelWithoutTypes, type TypedModel } from "../types/typed-model.js";
 import { schemasText } from "../types/write-schemas.js";
 import { oneLine, typesText } from "../types/write-types.js";
 import { findingsText } from "./config-command.js";
@@ -91,7 +91,7 @@ export function typesCommand({ terminal, extensions, finish }: CommandContext): 
 
 function typedInspection({ name, config, labels, findings }: ModelInspection): TypedModel {
   if (config !== undefined) return modelOfConfig(name, config, labels);
-  return unknownModel(
+  return modelWithoutTypes(
     name,
     findings.find(({ severity }) => severity === "error")?.message ?? "it cannot be read",
   );

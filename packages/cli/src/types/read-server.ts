@@ -1,5 +1,5 @@
 import { TritonError } from "@tritonjs/protocol";
-import { modelOfConfig, modelOfMetadata, type TypedModel, unknownModel } from "./typed-model.js";
+import { modelOfConfig, modelOfMetadata, modelWithoutTypes, type TypedModel } from "./typed-model.js";
 
 /** Options of reading the models of a server. */
 export interface ServerSource {
@@ -93,8 +93,8 @@ async function describeOne(client: Describing, name: string, timeoutMs: number):
     if (Array.isArray(metadata.inputs) && Array.isArray(metadata.outputs)) {
       return modelOfMetadata(name, metadata, reason);
     }
-    return unknownModel(name, "the server's metadata of it has no inputs and outputs");
+    return modelWithoutTypes(name, "the server's metadata of it has no inputs and outputs");
   } catch (error) {
-    return unknownModel(name, TritonError.from(error).message);
+    return modelWithoutTypes(name, TritonError.from(error).message);
   }
 }

@@ -35,7 +35,7 @@ export interface TypedModels {
   readonly unread: readonly string[];
 }
 
-export function unknownModel(name: string, reason: string): TypedModel {
+export function modelWithoutTypes(name: string, reason: string): TypedModel {
   return { name, notes: [`nothing is known of this model: ${reason}`] };
 }
 

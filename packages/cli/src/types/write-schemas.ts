@@ -1,6 +1,6 @@
 import type { DataType } from "@tritonjs/protocol";
 import type { TypedModel, TypedModels, TypedTensor } from "./typed-model.js";
-import { oneLine, quoted } from "./write-types.js";
+import { jsonText, oneLine } from "./write-types.js";
 
 /** Schemas of one element, by data type: what JSON can hold, and bigints and bytes, which a call takes too. */
 const ELEMENTS: Readonly<Record<DataType, string>> = {
@@ -56,7 +56,7 @@ function modelLines({ name, inputs, outputs, notes }: TypedModel): string[] {
   ];
 }
 
-const distinct = (labels: readonly string[]) => [...new Set(labels)].map(quoted).join(", ");
+const distinct = (labels: readonly string[]) => [...new Set(labels)].map(jsonText).join(", ");
 
 const anyTensors = (member: string) => [`    ${member}: z.record(z.string(), z.unknown()),`];
 
@@ -82,5 +82,5 @@ function tensorSchema({ dtype, dims, optional }: TypedTensor, member: "inputs" |
 
 /** A property of an object. The name `__proto__` would set the object's prototype. */
 function key(name: string): string {
-  return name === "__proto__" ? `[${quoted(name)}]` : quoted(name);
+  return name === "__proto__" ? `[${jsonText(name)}]` : jsonText(name);
 }

@@ -34,10 +34,10 @@ export function typesText({ models, unread }: TypedModels, forCore: boolean): st
 
 function modelLines({ name, inputs, outputs, decoupled, sequence, notes }: TypedModel): string[] {
   const comment = notes.length === 0 ? [] : [`  /** ${sentence(notes.join("; "))} */`];
-  if (inputs === undefined || outputs === undefined) return [...comment, `  ${quoted(name)}: unknown;`];
+  if (inputs === undefined || outputs === undefined) return [...comment, `  ${jsonText(name)}: unknown;`];
   return [
     ...comment,
-    `  ${quoted(name)}: {`,
+    `  ${jsonText(name)}: {`,
     `    inputs: ${tuple(inputs)};`,
     `    outputs: ${tuple(outputs)};`,
     ...flag("decoupled", decoupled),
@@ -61,13 +61,13 @@ function tensorLines({ name, dtype, dims, optional, labels, note }: TypedTensor)
     ...(note === undefined ? [] : [note]),
     ...(labels !== undefined && !known ? [`it has ${labels.length} labels, too many for the editor`] : []),
   ];
-  const types = dtype === undefined ? DATA_TYPES.map(quoted).join(" | ") : quoted(dtype);
+  const types = dtype === undefined ? DATA_TYPES.map(jsonText).join(" | ") : jsonText(dtype);
   const fields = [
-    `readonly name: ${quoted(name)}`,
+    `readonly name: ${jsonText(name)}`,
     `readonly dtype: ${types}`,
     `readonly shape: readonly [${dims.join(", ")}]`,
     ...(optional ? ["readonly optional: true"] : []),
-    ...(known ? [`readonly labels: readonly [${labels.map(quoted).join(", ")}]`] : []),
+    ...(known ? [`readonly labels: readonly [${labels.map(jsonText).join(", ")}]`] : []),
   ];
   return [
     ...(notes.length === 0 ? [] : [`      // ${sentence(notes.join("; "))}`]),
@@ -75,7 +75,7 @@ function tensorLines({ name, dtype, dims, optional, labels, note }: TypedTensor)
   ];
 }
 
-export const quoted = (text: string): string => JSON.stringify(text);
+export const jsonText = (text: string): string => JSON.stringify(text);
 
 function sentence(text: string): string {
   const line = oneLine(text);

@@ -32,7 +32,7 @@ export interface RecordingOptions<S extends object> {
 }
 
 /** A client whose calls are recorded or replayed. */
-export interface Recording<S> extends AsyncDisposable {
+export interface CallRecording<S> extends AsyncDisposable {
   /** Takes the place of the client, also in `new ModelClient(client, name)` and `createClient(client)`. */
   readonly client: S;
   /**
@@ -62,7 +62,9 @@ export interface Recording<S> extends AsyncDisposable {
  * const client = createClient<Models>(recording.client);
  * ```
  */
-export async function openRecording<S extends object>(options: RecordingOptions<S>): Promise<Recording<S>> {
+export async function openRecording<S extends object>(
+  options: RecordingOptions<S>,
+): Promise<CallRecording<S>> {
   const { file, mode, open } = options;
   const path = typeof file === "string" ? file : fileURLToPath(file);
   if (mode === "replay") return new Replay<S>(path, await readCalls(path)).recording;
@@ -124,7 +126,7 @@ class Recorder<S extends object> {
     private readonly server: S,
   ) {}
 
-  get recording(): Recording<S> {
+  get recording(): CallRecording<S> {
     const client = clientOf<S>(
       (name, args) => this.#call(name, args),
       () => this.#close(),
@@ -192,7 +194,7 @@ class Replay<S extends object> {
     private readonly calls: readonly PlainCall[],
   ) {}
 
-  get recording(): Recording<S> {
+  get recording(): CallRecording<S> {
     const client = clientOf<S>(
       (name, args) => this.#call(name, args),
       () => {},

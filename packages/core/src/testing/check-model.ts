@@ -20,7 +20,7 @@ import {
   tensorFromValue,
 } from "@tritonjs/protocol";
 import { concatRows, sliceRows } from "../tensor-rows.js";
-import { extremesOf, Random, randomTensor } from "./random-tensors.js";
+import { extremesOf, randomTensor, SeededRandom } from "./random-tensors.js";
 
 /** What `checkModel` needs of a model. The handle that `bind` returns has it. */
 export interface CheckedModel {
@@ -144,7 +144,7 @@ class Skipped {
 
 class ModelCheck {
   readonly #config: ModelConfig;
-  readonly #random: Random;
+  readonly #random: SeededRandom;
   readonly #tolerance: Tolerance;
   readonly #count: number;
   #samples: Tensors[] = [];
@@ -156,7 +156,7 @@ class ModelCheck {
     private readonly options: CheckModelOptions,
   ) {
     this.#config = model.config();
-    this.#random = new Random(options.seed ?? 1);
+    this.#random = new SeededRandom(options.seed ?? 1);
     this.#tolerance = options.tolerance ?? { absolute: 1e-5, relative: 1e-3 };
     const { maxBatchSize } = this.#config;
     this.#count = Math.max(2, Math.min(options.samples ?? 8, maxBatchSize > 0 ? maxBatchSize : 8));

@@ -9,8 +9,8 @@ import {
   typedArrayFor,
 } from "@tritonjs/protocol";
 
-/** Random numbers that are the same for the same seed. */
-export class Random {
+/** SeededRandom numbers that are the same for the same seed. */
+export class SeededRandom {
   #state: number;
 
   constructor(seed: number) {
@@ -43,7 +43,7 @@ export class Random {
 const WORDS = ["one", "two", "three", "four", "a longer text", "é", "0", ""];
 
 /** Makes a tensor of numbers from -1 to 1, of whole numbers from 0 to 9, or of words. Dynamic dimensions have `length`. */
-export function randomTensor(datatype: DataType, dims: Shape, length: number, random: Random): Tensor {
+export function randomTensor(datatype: DataType, dims: Shape, length: number, random: SeededRandom): Tensor {
   const shape = dims.map((dim) => (dim === -1 ? length : dim));
   const count = elementCount(shape);
   if (datatype === "BYTES") {
