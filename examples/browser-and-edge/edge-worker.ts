@@ -1,4 +1,5 @@
-import { InferenceServerClient, TritonError } from "@tritonjs/client/http";
+import { createClient, TritonError } from "@tritonjs/client/http";
+import type { Models } from "./page-server.js";
 
 /** Variables that the platform gives to a worker. */
 export interface Environment {
@@ -11,22 +12,19 @@ export default {
   async fetch(request: Request, { MODELS_URL }: Environment): Promise<Response> {
     const text = new URL(request.url).searchParams.get("values") ?? "";
     const values = Float64Array.from(text.split(","), Number);
-    const client = new InferenceServerClient(MODELS_URL);
+    const client = createClient<Models>(MODELS_URL);
     try {
-      const result = await client.infer("spread", {
-        inputs: { values },
+      const { mean, deviation } = await client.model("spread").inferSample(
+        { values },
         // The client of the worker leaves, or the platform ends the worker.
-        signal: request.signal,
-        timeoutMs: 5_000,
-      });
-      const [mean] = result.elements("mean", "FP64");
-      const [deviation] = result.elements("deviation", "FP64");
-      return Response.json({ mean, deviation });
+        { signal: request.signal, timeoutMs: 5_000 },
+      );
+      return Response.json({ mean: mean.data[0], deviation: deviation.data[0] });
     } catch (error) {
       const { code, message } = TritonError.from(error);
       return Response.json({ error: message }, { status: code === "INVALID_ARG" ? 400 : 502 });
     } finally {
-      client.close();
+      await client.close();
     }
   },
 };

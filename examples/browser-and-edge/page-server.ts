@@ -4,24 +4,35 @@ import type { AddressInfo } from "node:net";
 import { sample, Triton, TritonError } from "@tritonjs/core";
 import { type FetchHandler, fetchHandler, toNodeListener } from "@tritonjs/http/fetch";
 import { bundleForWeb } from "./bundle.js";
-import { inputs, outputs } from "./spread.js";
 
-/** A server of the page, and of the model that the page calls, on one port of this machine. */
+/** Binds the models that the page and the worker call. Their clients know the models by the type of the handles. */
+function bindModels(triton: Triton) {
+  return {
+    spread: triton.bind({
+      modelName: "spread",
+      inputs: [{ name: "values", dtype: "FP64", shape: [-1] }],
+      outputs: [
+        { name: "mean", dtype: "FP64", shape: [1] },
+        { name: "deviation", dtype: "FP64", shape: [1] },
+      ],
+      inferFunc: sample(({ values: { data } }) => {
+        const wrong = data.find((value) => !Number.isFinite(value));
+        if (wrong !== undefined)
+          throw new TritonError("INVALID_ARG", `values: expected finite numbers, got ${wrong}`);
+        const mean = data.reduce((sum, value) => sum + value, 0) / data.length;
+        const variance = data.reduce((sum, value) => sum + (value - mean) ** 2, 0) / data.length;
+        return { mean: [mean], deviation: [Math.sqrt(variance)] };
+      }),
+    }),
+  };
+}
+
+export type Models = ReturnType<typeof bindModels>;
+
+/** A server of the page, and of the models that the page calls, on one port of this machine. */
 export async function openPageServer(port: number) {
   const triton = new Triton();
-  triton.bind({
-    modelName: "spread",
-    inputs,
-    outputs,
-    inferFunc: sample(({ values: { data } }) => {
-      const wrong = data.find((value) => !Number.isFinite(value));
-      if (wrong !== undefined)
-        throw new TritonError("INVALID_ARG", `values: expected finite numbers, got ${wrong}`);
-      const mean = data.reduce((sum, value) => sum + value, 0) / data.length;
-      const variance = data.reduce((sum, value) => sum + (value - mean) ** 2, 0) / data.length;
-      return { mean: [mean], deviation: [Math.sqrt(variance)] };
-    }),
-  });
+  bindModels(triton);
   await triton.ready();
   const html = await readFile(new URL("../page/index.html", import.meta.url), "utf8");
   const script = await bundleForWeb("./page/page.js");

@@ -27,5 +27,5 @@ export function openInference() {
       }
     }),
   });
-  return { triton, double, countdown };
+  return { triton, double, countdown, models: { double, countdown } };
 }

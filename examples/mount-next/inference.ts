@@ -6,11 +6,10 @@ import { fetchHandler } from "@tritonjs/http/fetch";
 /** Opens the models of the application. */
 function open() {
   const triton = new Triton();
+  // Its tensors are those of the file, and its types those of models.d.ts, which `npm run types` writes.
   const iris = triton.bind({
     modelName: "iris",
     inferFunc: onnxruntime({ model: join(process.cwd(), "models", "iris.onnx") }),
-    inputs: [{ name: "measurements", dtype: "FP32", shape: [4] }],
-    outputs: [{ name: "species", dtype: "INT64", shape: [1] }],
     config: { maxBatchSize: 64 },
   });
   return { triton, iris, v2: fetchHandler(triton) };

@@ -14,11 +14,19 @@ const infer = JSON.stringify({ inputs: [{ name: "x", datatype: "FP32", shape: [2
 const RUNTIMES = { "bun.js": otherRuntime("bun"), "deno.js": otherRuntime("deno") };
 
 /** Starts an example on a free port and resolves with its URL. */
-async function start(name: string, ...path: string[]): Promise<{ url: string; program: Program }> {
-  const module = join(repositoryRoot, "examples", name, ...path);
-  const runtime = RUNTIMES[path.at(-1) as keyof typeof RUNTIMES];
+async function start(
+  name: string,
+  folder: string,
+  file: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ url: string; program: Program }> {
+  const module = join(repositoryRoot, "examples", name, folder, file);
+  const runtime = RUNTIMES[file as keyof typeof RUNTIMES];
   const [command, args] = runtime === undefined ? [process.execPath, []] : [runtime.path!, runtime.args];
-  const program = new Program(command, [...args, module], { cwd: repositoryRoot, env: { PORT: "0" } });
+  const program = new Program(command, [...args, module], {
+    cwd: repositoryRoot,
+    env: { ...env, PORT: "0" },
+  });
   onTestFinished(() => program.signal("SIGKILL"));
   const said = await program.untilOutput("listening at ");
   const port = /:(\d+)\s*$/.exec(said)![1]!;
@@ -155,6 +163,18 @@ describe.each(["express", "hono"])("the routes of an application of %s", (name) 
     // The only instance of the model is free again.
     expect(await (await fetch(`${url}/countdown/1`)).text()).toBe("data: 1\n\n");
   });
+});
+
+it("a second service calls the models of the first by their types", async () => {
+  const { url: models } = await start("mount-fetch", "dist", "express.js");
+  const { url } = await start("mount-fetch", "dist", "gateway.js", { MODELS_URL: `${models}/inference` });
+  expect(await (await fetch(`${url}/quadruple/2`)).json()).toEqual({ result: 8 });
+  expect(await (await fetch(`${url}/countdown/3`)).json()).toEqual({ seen: [3, 2, 1] });
+  const mistake = await fetch(`${url}/countdown/x`);
+  expect([mistake.status, await mistake.json()]).toEqual([
+    400,
+    { error: expect.stringContaining("input 'from' of model 'countdown'") },
+  ]);
 });
 
 describe("a Nest application", () => {

@@ -58,6 +58,6 @@ const given = triton.bind({
 });
 expectType<ValuesArray<"FP32">>()((await given.inferSample({ a: 1 })).b);
 const unlisted = triton.bind({ modelName: "unlisted", inferFunc: onnxruntime({ model: "m.onnx" }) });
-expectType<ModelHandle<readonly TensorSpec[], readonly TensorSpec[]>>()(unlisted);
+expectType<ModelHandle<readonly TensorSpec[], readonly TensorSpec[], "unlisted">>()(unlisted);
 const unknownName = triton.bind({ modelName: name, inferFunc: onnxruntime({ model: "m.onnx" }) });
 expectType<ModelHandle<readonly TensorSpec[], readonly TensorSpec[]>>()(unknownName);

@@ -1,9 +1,9 @@
-import { ModelClient } from "@tritonjs/client/http";
-import type { inputs, outputs } from "../spread.js";
+import { createClient } from "@tritonjs/client/http";
+import type { Models } from "../page-server.js";
 
 /* The script of the page, which runs in the browser. */
 
-const model = new ModelClient<typeof inputs, typeof outputs>(location.origin, "spread");
+const model = createClient<Models>(location.origin).model("spread");
 const form = document.querySelector("form")!;
 const status = document.querySelector("[role=status]")!;
 

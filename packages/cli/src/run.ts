@@ -4,11 +4,13 @@ import { fileURLToPath } from "node:url";
 import { findInstalled, VERSION } from "@tritonjs/core/internal";
 import { Argument, Command, Option as HelpOption } from "commander";
 import type { CommandContext, Extensions, Terminal } from "./command-context.js";
-import { configCommand, typesCommand } from "./commands/config-command.js";
+import { checkCommand } from "./commands/check-command.js";
+import { configCommand } from "./commands/config-command.js";
 import { doctorCommand } from "./commands/doctor-command.js";
 import { rolloutCommand } from "./commands/rollout-command.js";
 import { sampleModel } from "./commands/sample-model.js";
 import { stubCommand } from "./commands/stub-command.js";
+import { typesCommand } from "./commands/types-command.js";
 import { type Option, OptionError } from "./options/option.js";
 import { optionGroups } from "./options/options.js";
 import { runCommand } from "./tool-command.js";
@@ -73,6 +75,7 @@ export function commandLine(context: CommandContext): Command {
     .addCommand(serveCommand())
     .addCommand(configCommand(context))
     .addCommand(typesCommand(context))
+    .addCommand(checkCommand(context))
     .addCommand(stubCommand(context))
     .addCommand(doctorCommand(context))
     .addCommand(rolloutCommand(context))

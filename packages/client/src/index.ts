@@ -31,3 +31,20 @@ export type {
   VersionOption,
   WaitCallOptions,
 } from "./options.js";
+export type {
+  AnsweringCalls,
+  BatchInputs,
+  BatchOutputs,
+  ClassifyOptions,
+  ClassScore,
+  LabelOf,
+  ModelCalls,
+  ModelNamed,
+  ModelsClient,
+  NameOfModel,
+  SampleInputs,
+  SampleOutputs,
+  ServedModelTypes,
+  ShapedArray,
+  StreamingCalls,
+} from "./served-models.js";

@@ -5,6 +5,8 @@ import {
   ConcurrencyGate,
   fromConfigDataType,
   type InputValuesOf,
+  isDataType,
+  type ModelMetadata,
   type ModelSignature,
   modelInputs,
   type OptionTypes,
@@ -14,6 +16,7 @@ import {
   type Tensor,
   type TensorSpec,
   TritonError,
+  toConfigDataType,
   unlessAborted,
   valuesByName,
 } from "@tritonjs/protocol";
@@ -32,17 +35,23 @@ import {
   type VersionOption,
   type WaitCallOptions,
 } from "./options.js";
+import type { ClassifyOptions, ClassScore } from "./served-models.js";
 
 /** The part of a server's client that a model's client uses. */
-interface ServerOfModel {
+export interface ServerOfModel {
   isServerReady(call: CommonCallOptions): Promise<boolean>;
   isModelReady(modelName: string, call: CommonCallOptions & VersionOption): Promise<boolean>;
   getModelConfig(modelName: string, call: CommonCallOptions & VersionOption): Promise<object>;
+  getModelMetadata(modelName: string, call: CommonCallOptions & VersionOption): Promise<ModelMetadata>;
   loadModel(modelName: string, options: CommonCallOptions): Promise<void>;
   unloadModel(modelName: string, options: CommonCallOptions): Promise<void>;
   infer(
     modelName: string,
-    call: CommonCallOptions & VersionOption & { readonly inputs: Readonly<Record<string, Tensor>> },
+    call: CommonCallOptions &
+      VersionOption & {
+        readonly inputs: Readonly<Record<string, Tensor>>;
+        readonly outputs?: readonly { readonly name: string; readonly classes: number }[];
+      },
   ): Promise<InferResult>;
   close(): void;
 }
@@ -137,7 +146,7 @@ export class KnownModel<S extends ServerOfModel> {
 
   /**
    * Returns the model's configuration in the form of the server's client. Waits for the model, and requests the
-   * configuration once.
+   * configuration once. For a server without configurations it has the tensors of the metadata, without a batch axis.
    */
   async modelConfig({ signal }: { signal?: AbortSignal } = {}): Promise<ConfigOf<S>> {
     return (await unlessAborted(this.#knownModel(), signal)).config;
@@ -204,8 +213,20 @@ export class KnownModel<S extends ServerOfModel> {
     await this.waitForModel();
     const { modelVersion } = this.options;
     const call = { modelVersion, signal: this.#closed.signal, timeoutMs: this.#initTimeoutMs };
-    const config = (await this.server.getModelConfig(this.modelName, call)) as ConfigOf<S>;
-    return { config, signature: modelSignature(this.modelName, config) };
+    const { modelName } = this;
+    let config: ConfigOf<S>;
+    try {
+      config = (await this.server.getModelConfig(modelName, call)) as ConfigOf<S>;
+    } catch (error) {
+      // A v2 server need not have Triton's extension for configurations.
+      const { code } = TritonError.from(error);
+      if (code !== "NOT_FOUND" && code !== "UNSUPPORTED") throw error;
+      const metadata = await this.server.getModelMetadata(modelName, call).catch(() => {
+        throw error;
+      });
+      config = configOfMetadata(metadata) as unknown as ConfigOf<S>;
+    }
+    return { config, signature: modelSignature(modelName, config) };
   }
 
   async #wait(
@@ -224,7 +245,8 @@ export class KnownModel<S extends ServerOfModel> {
   }
 }
 
-function isAddress(server: AddressOrList | object): server is AddressOrList {
+/** True for addresses of servers, false for a client. */
+export function isAddress(server: AddressOrList | object): server is AddressOrList {
   return typeof server === "string" || Array.isArray(server);
 }
 
@@ -275,11 +297,40 @@ export class AnsweringModel<
     return this.#infer(given, "given");
   }
 
+  /**
+   * Infers one sample, and returns the best classes of an output by the values that it has for them.
+   *
+   * @throws TritonError as {@link inferSample}, and INTERNAL for an answer that is not a classification.
+   * @example
+   * ```ts
+   * const [best] = await iris.classify("probabilities", { measurements: [5.1, 3.5, 1.4, 0.2] });
+   * best; // { value: 0.97, index: 0, label: "setosa" }
+   * ```
+   */
+  async classify(
+    output: O[number]["name"],
+    inputs: InputValuesOf<I>,
+    { classes = 1, ...options }: InferOptions & ClassifyOptions = {} as InferOptions,
+  ): Promise<ClassScore[]> {
+    const given = [inputs, options];
+    const { result } = await this.#call(given, "added", [{ name: output, classes }]);
+    return result.strings(output).map((text) => classOf(text, output, this.modelName));
+  }
+
   protected override finished(): Promise<void> {
     return this.#gate.close();
   }
 
   async #infer(given: readonly unknown[], axis: BatchAxis): Promise<ResultOf<O>> {
+    const { result, signature } = await this.#call(given, axis);
+    return resultArrays(result, axis === "added" && signature.maxBatchSize > 0) as ResultOf<O>;
+  }
+
+  async #call(
+    given: readonly unknown[],
+    axis: BatchAxis,
+    outputs?: readonly { readonly name: string; readonly classes: number }[],
+  ): Promise<{ readonly result: InferResult; readonly signature: ModelSignature }> {
     const read = readCall<InferOptions>(this.modelName, given);
     const { options } = read;
     const { signature, timeoutMs } = await this.prepared(options?.signal);
@@ -293,10 +344,27 @@ export class AnsweringModel<
     const tensors = callInputs(signature, read, axis);
     this.assertInferOptions(options);
     const { modelVersion } = this.options;
-    const call = { timeoutMs, ...options, modelVersion, inputs: tensors };
+    const call = { timeoutMs, ...options, modelVersion, inputs: tensors, ...(outputs && { outputs }) };
     const result = await this.#gate.run(() => this.server.infer(this.modelName, call), options?.signal);
-    return resultArrays(result, axis === "added" && signature.maxBatchSize > 0) as ResultOf<O>;
+    return { result, signature };
   }
+}
+
+/** Reads a class of Triton's classification extension: `value:index`, or `value:index:label`. */
+function classOf(text: string, output: string, modelName: string): ClassScore {
+  const [, value, index, label] = /^([^:]*):(\d+)(?::(.*))?$/s.exec(text) ?? [];
+  if (index === undefined) {
+    throw invalidAnswer(
+      `output '${output}' of model '${modelName}': expected a class as value:index:label, got '${text}'`,
+    );
+  }
+  return { value: floatOf(value!), index: Number(index), label: label === "" ? undefined : label };
+}
+
+function floatOf(text: string): number {
+  const [, sign, word] = /^(-?)(inf|nan)/i.exec(text) ?? [];
+  if (word === undefined) return Number(text);
+  return word.toLowerCase() === "nan" ? Number.NaN : sign === "-" ? -Infinity : Infinity;
 }
 
 /**
@@ -326,6 +394,22 @@ interface ModelConfigParts {
     readonly dims: readonly (number | string)[];
     readonly optional?: boolean;
   }[];
+  /** False for a configuration that was made of metadata. */
+  readonly tellsPolicy?: boolean;
+}
+
+/** The tensors of a model's metadata as a configuration. Their shapes count as they are, without a batch axis. */
+function configOfMetadata({
+  inputs,
+  outputs,
+}: ModelMetadata): ModelConfigParts & { readonly output: object } {
+  const tensors = (list: ModelMetadata["inputs"]) =>
+    list.map(({ name, datatype, shape }) => ({
+      name,
+      data_type: isDataType(datatype) ? toConfigDataType(datatype) : String(datatype),
+      dims: shape.map(Number),
+    }));
+  return { input: tensors(inputs), output: tensors(outputs), tellsPolicy: false };
 }
 
 /** Reads the signature of a model from its configuration. */
@@ -349,7 +433,7 @@ function modelSignature(modelName: string, config: ModelConfigParts): ModelSigna
   return {
     modelName,
     maxBatchSize: Number(config.max_batch_size ?? config.maxBatchSize ?? 0),
-    decoupled: policy?.decoupled === true,
+    decoupled: config.tellsPolicy === false ? undefined : policy?.decoupled === true,
     inputs: new Map(inputs.map((input) => [input.name, input])),
   };
 }

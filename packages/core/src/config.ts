@@ -23,7 +23,6 @@ export {
 } from "./config/complete-config.js";
 export { configFromJson, toConfigJson } from "./config/config-json.js";
 export { fieldNotes, fieldProblems } from "./config/field-support.js";
-export { modelTypes } from "./config/model-metadata.js";
 export { readPrototxt, writePrototxt } from "./config/prototxt.js";
 export { type InitialStates, initialStates } from "./config/sequence-batching.js";
 export { isCloudPath } from "./repository/cloud-storage.js";
@@ -48,7 +47,7 @@ export async function inspectModelFile(path: string, name?: string): Promise<Mod
   const findings = new Findings();
   const inspection = { name: modelName, directory: file, findings: findings.all };
   try {
-    const backend = await backendOf(file);
+    const { backend } = (await modelFileBackend(file)) ?? {};
     if (backend === undefined) return undefined;
     const options = { modelName, inferFunc: backend };
     return { ...inspection, config: planBinding(options, () => false, listedGpus([]), planModule).config };
@@ -56,6 +55,20 @@ export async function inspectModelFile(path: string, name?: string): Promise<Mod
     findings.addLines("error", file, TritonError.from(error).message);
     return { ...inspection, config: undefined };
   }
+}
+
+/**
+ * Makes the backend of a model file outside of a repository, of the kinds that `inspectModelFile` knows, for `bind`.
+ *
+ * @returns the backend and the name of the model: that of the file, or undefined for a path that is not a model file
+ * @throws TritonError for a model file that cannot be read
+ */
+export async function modelFileBackend(
+  path: string,
+): Promise<{ readonly name: string; readonly backend: Backend } | undefined> {
+  const file = resolve(path);
+  const backend = await backendOf(file);
+  return backend && { name: nameOf(file), backend };
 }
 
 async function backendOf(file: string): Promise<Backend | undefined> {

@@ -1,6 +1,33 @@
 export { InferenceRequest } from "./request/inference-request.js";
 /*
- * `@tritonjs/core/testing`: clocks that are passed as a parameter, so that tests of scheduling do not wait, and the
- * request that a fake service answers.
+ * `@tritonjs/core/testing`: what tests of a program with models need. Clocks that are passed as a parameter, models that
+ * compute nothing, faults by name, comparisons of tensors, and checks of a model. A program that only serves models loads
+ * nothing of it.
  */
 export { type Clock, realClock, type Timer, VirtualClock } from "./system/clock.js";
+export {
+  type CheckedModel,
+  type CheckModelOptions,
+  type CheckName,
+  type CheckOutcome,
+  checkModel,
+  type ModelReport,
+} from "./testing/check-model.js";
+export {
+  type FakeAnswers,
+  type FakeModelOptions,
+  fakeBackend,
+  fakeModel,
+  type RecordedAnswer,
+} from "./testing/fake-model.js";
+export { type FaultName, type FaultOptions, Faults } from "./testing/faults.js";
+export {
+  assertTensorSnapshot,
+  assertTensors,
+  type ComparedTensor,
+  type ComparedTensors,
+  outputsDifference,
+  type SnapshotOptions,
+  type TensorMatchers,
+  tensorMatchers,
+} from "./testing/tensor-assertions.js";

@@ -116,6 +116,14 @@ export {
   wrongTypes,
 } from "./option-types.js";
 export {
+  type PlainTensor,
+  plainTensor,
+  type Tolerance,
+  tensorDifference,
+  tensorOfPlain,
+  toBase64,
+} from "./plain-tensor.js";
+export {
   decodeBytes,
   elementCount,
   encodeBytes,
@@ -153,6 +161,7 @@ export type {
   RequestSequence,
   ResultOf,
   seenAs,
+  servedTensors,
 } from "./tensor-spec.js";
 export {
   BATCH_INPUT_KINDS,

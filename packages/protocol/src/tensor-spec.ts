@@ -101,6 +101,9 @@ export type NdArrayOf<S extends TensorSpec> = ArrayOf<S["dtype"]>;
 /** Marks the specification of an input that a callback sees in a form other than an ndarray. */
 export declare const seenAs: unique symbol;
 
+/** Key under which the type of a handle holds the tensors of its model, for clients that are typed by it. It has no value. */
+export declare const servedTensors: unique symbol;
+
 /** Type in which a callback sees one input. */
 export type InputOf<S extends TensorSpec> = S extends { readonly [seenAs]: infer V } ? V : NdArrayOf<S>;
 
@@ -225,7 +228,8 @@ export interface ModelSignature {
   readonly modelName: string;
   /** Largest number of rows in a batch; 0 for a model without a batch axis. */
   readonly maxBatchSize: number;
-  readonly decoupled: boolean;
+  /** Whether a request has any number of responses. Undefined if the server does not tell. */
+  readonly decoupled: boolean | undefined;
   readonly inputs: ReadonlyMap<string, SignatureInput>;
 }
 

@@ -1,22 +1,13 @@
-import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { identityOnnx } from "../../../../test/support/onnx-models.js";
 import { repositoryRoot } from "../../../../test/support/repository.js";
 import { sampleModel } from "../../src/commands/sample-model.js";
 import { run } from "../../src/run.js";
+import { compiled } from "../support/compiled.js";
 import { TemporaryFolder } from "../support/temporary-folder.js";
 import { TestTerminal } from "../support/test-terminal.js";
-
-const tsc = createRequire(import.meta.url)
-  .resolve("typescript/package.json")
-  .replace("package.json", "bin/tsc");
-/** The folder lies inside the repository, where the compiler finds the packages. */
-const cache = fileURLToPath(new URL("../../../../node_modules/.cache/", import.meta.url));
 
 const program = `import { Triton } from "@tritonjs/core";
 const triton = new Triton({ modelRepository: "models" });
@@ -26,26 +17,6 @@ const data: Float32Array = probabilities.data;
 await triton.infer("classifier", { picture: new Float32Array(4) });
 export { data };
 `;
-
-/** Compiles files next to each other, and returns what the compiler reports. */
-async function compiled(files: Readonly<Record<string, string>>): Promise<string> {
-  await mkdir(cache, { recursive: true });
-  const project = await mkdtemp(join(cache, "types-"));
-  try {
-    const paths = Object.keys(files).map((name) => join(project, name));
-    await Promise.all(Object.values(files).map((text, i) => writeFile(paths[i]!, text)));
-    const options =
-      "--noEmit --strict --target ES2022 --module NodeNext --skipLibCheck --types node --ignoreConfig";
-    const { stdout } = await promisify(execFile)(process.execPath, [
-      tsc,
-      ...options.split(" "),
-      ...paths,
-    ]).catch((error: { stdout: string }) => error);
-    return stdout;
-  } finally {
-    await rm(project, { recursive: true });
-  }
-}
 
 it("the types command types triton.infer() for the models of a repository", async () => {
   await using folder = await TemporaryFolder.create({ "classifier/1/model.onnx": sampleModel() });
@@ -151,7 +122,11 @@ it("the types command reports files that it cannot read and names that are taken
   const terminal = new TestTerminal();
   const files = ["a/m.onnx", "b/m.onnx", "none.onnx", "my model.onnx"].map(at);
   expect(await run(["types", ...files], terminal)).toBe(1);
-  expect(terminal.output.match(/^ {4}".*": {$/gm)).toEqual(['    "m": {']);
+  expect(terminal.output.match(/^ {2}".*": .*$/gm)).toEqual([
+    '  "m": {',
+    '  "none": unknown;',
+    '  "my model": unknown;',
+  ]);
   expect(terminal.errors).toContain(
     `${at("b/m.onnx")}: error: two models have the name 'm': name one with <name>=<file>`,
   );
@@ -178,6 +153,7 @@ it("the types command writes types of the models that it can read and reports th
   const terminal = new TestTerminal();
   expect(await run(["types", folder.path], terminal)).toBe(1);
   expect(terminal.output).toContain('"classifier": {');
+  expect(terminal.output).toMatch(/Nothing is known of this model: .*\n {2}"broken": unknown;/);
   expect(terminal.errors).toMatch(/broken\/config\.pbtxt:1:\d+: error: /);
   const out = join(folder.path, "models.d.ts");
   await run(["types", folder.path, "--out", out], terminal);

@@ -18,6 +18,7 @@ import { invalidAnswer } from "../caller.js";
 import { isRepeatable, withSequenceHeader } from "../infer-request.js";
 import { type InferResult, resultArrays } from "../infer-result.js";
 import { AnsweringModel, callInputs, KnownModel, type ModelCarrier } from "../known-model.js";
+import { modelsClient } from "../models-client.js";
 import {
   CALL_OPTION_TYPES,
   type CommonModelOptions,
@@ -26,6 +27,7 @@ import {
   REGION_TYPES,
   type SystemRegion,
 } from "../options.js";
+import type { ModelsClient } from "../served-models.js";
 import {
   type CallOptions,
   CLIENT_TYPES,
@@ -584,7 +586,7 @@ export class DecoupledModelClient<
     const read = readCall<ModelInferOptions>(this.modelName, given);
     const { headers, signal, timeoutMs, requestCompression, ...request } = read.options ?? {};
     const { signature, timeoutMs: defaultTimeoutMs } = await this.prepared(signal);
-    if (!signature.decoupled) {
+    if (signature.decoupled === false) {
       throw new TritonError(
         "UNSUPPORTED",
         `model '${this.modelName}' is not decoupled, so it has a single response: use ModelClient`,
@@ -609,4 +611,29 @@ export class DecoupledModelClient<
       yield resultArrays(result, strip) as ResultOf<O>;
     }
   }
+}
+
+/**
+ * Opens a client of all models of a server, typed by the models that it serves. The type parameter is the type of the
+ * handles of a program in the same repository, of which no code is imported, or the interface that
+ * `tritonjs types grpc://host:8001` writes.
+ *
+ * @param server address of the server, a list of addresses, or a client, which `close` leaves open
+ * @throws TritonError INVALID_ARG for an invalid address, and for an unknown option or one of another type.
+ * @example
+ * ```ts
+ * import type { models } from "../server/models.js";
+ *
+ * await using client = createClient<typeof models>("localhost:8001");
+ * const { y } = await client.model("linear").inferSample({ x: [1, 2] });
+ * ```
+ */
+export function createClient<Models = Readonly<Record<string, unknown>>>(
+  server: string | readonly string[] | InferenceServerClient,
+  options: ModelClientOptions = {},
+): ModelsClient<Models, ModelInferOptions, InferenceServerClient> {
+  return modelsClient<Models, ModelInferOptions, InferenceServerClient>(CARRIER, server, options, {
+    answering: ModelClient,
+    streaming: DecoupledModelClient,
+  });
 }

@@ -1,16 +1,22 @@
 import {
   type AnswerJson,
   assertOptions,
+  type CallByPosition,
+  type InputValuesOf,
   type JsonSource,
   type ModelMetadata,
   parseAnswerJson,
+  type ResultOf,
+  readCall,
   type TensorSpec,
+  toBase64,
   toJson,
 } from "@tritonjs/protocol";
 import { type Effect, invalidAnswer } from "../caller.js";
 import { isRepeatable, withSequenceHeader } from "../infer-request.js";
 import type { InferResult } from "../infer-result.js";
-import { AnsweringModel, type ModelCarrier } from "../known-model.js";
+import { AnsweringModel, callInputs, KnownModel, type ModelCarrier } from "../known-model.js";
+import { modelsClient } from "../models-client.js";
 import {
   type CommonModelOptions,
   type CudaRegion,
@@ -18,6 +24,7 @@ import {
   REGION_TYPES,
   type SystemRegion,
 } from "../options.js";
+import type { ModelsClient } from "../served-models.js";
 import {
   CALL_TYPES,
   type CallOptions,
@@ -29,6 +36,7 @@ import {
   type InferRequestOptions,
   type ModelCallOptions,
 } from "./client-options.js";
+import { generatedArrays, generateInputs } from "./generate-tensors.js";
 import { answerError, excerpt, HttpCalls } from "./http-calls.js";
 import { compressBody, type HttpAnswer, modelPath, segment, sharedMemoryPath } from "./http-carrier.js";
 import {
@@ -464,22 +472,11 @@ function tracePath(modelName: string | undefined): string {
   return modelName === undefined ? "v2/trace/setting" : modelPath(modelName, undefined, "trace/setting");
 }
 
-/** Most characters for one call of `String.fromCharCode`. */
-const SLICE = 0x8000;
-
-function toBase64(bytes: Uint8Array): string {
-  let binary = "";
-  for (let at = 0; at < bytes.length; at += SLICE) {
-    binary += String.fromCharCode(...bytes.subarray(at, at + SLICE));
-  }
-  return btoa(binary);
-}
-
 const CARRIER: ModelCarrier<InferenceServerClient> = {
   open: (url, options) => new InferenceServerClient(url, options),
   serverTypes: CLIENT_TYPES,
   inferTypes: INFER_TYPES,
-  forDecoupled: "generateStream() of InferenceServerClient, or the gRPC client",
+  forDecoupled: "DecoupledModelClient",
 };
 
 /** Options of a client of one model. */
@@ -516,4 +513,89 @@ export class ModelClient<
   ) {
     super(CARRIER, server, modelName, options);
   }
+}
+
+/**
+ * A client of one decoupled model: a request has any number of responses, which arrive as the model makes them. Over HTTP
+ * they come through Triton's generate extension, which sends tensors as JSON.
+ *
+ * @example
+ * ```ts
+ * await using llm = new DecoupledModelClient("localhost:8000", "llm");
+ * for await (const { text } of llm.inferSample({ prompt: "hello" })) show(text.text());
+ * ```
+ */
+export class DecoupledModelClient<
+  const I extends readonly TensorSpec[] = readonly TensorSpec[],
+  const O extends readonly TensorSpec[] = readonly TensorSpec[],
+> extends KnownModel<InferenceServerClient> {
+  /**
+   * @param server address of the server, a list of addresses, or a client, which `close` leaves open
+   * @throws TritonError INVALID_ARG for an invalid HTTP address, and for an unknown option or one of another type.
+   */
+  constructor(
+    server: string | readonly string[] | InferenceServerClient,
+    modelName: string,
+    options: ModelClientOptions = {},
+  ) {
+    super(CARRIER, server, modelName, options, "DecoupledModelClient");
+  }
+
+  /** Infers one sample with tensors in the order of the model's inputs: `inferSample(a, b)`, `inferSample(a, b, options)`. */
+  inferSample(...call: CallByPosition<I, ModelInferOptions>): AsyncGenerator<ResultOf<O>, void, void>;
+  /**
+   * Infers one sample and yields its responses, without the batch axis. The request is sent when the first response is
+   * requested. Leaving the loop closes the connection, which tells the server to stop. `timeoutMs` limits the time for
+   * each response.
+   *
+   * @throws TritonError INVALID_ARG for inputs that do not fit the model or have no JSON form; UNAVAILABLE when the model
+   * is not ready in time, and after `close`; CANCELLED when `signal` aborts; UNKNOWN for an error of the model after its
+   * first response.
+   */
+  inferSample(inputs: InputValuesOf<I>, options?: ModelInferOptions): AsyncGenerator<ResultOf<O>, void, void>;
+  async *inferSample(...given: readonly unknown[]): AsyncGenerator<ResultOf<O>, void, void> {
+    const { modelName } = this;
+    const read = readCall<ModelInferOptions>(modelName, given);
+    const { headers, query, signal, timeoutMs, ...request } = read.options ?? {};
+    const prepared = await this.prepared(signal);
+    const inputs = callInputs(prepared.signature, read, "added");
+    this.assertInferOptions(read.options);
+    const { output } = await this.modelConfig();
+    const { modelVersion } = this.options;
+    const responses = this.server.generateStream(modelName, generateInputs(modelName, inputs, request), {
+      modelVersion,
+      ...(headers !== undefined && { headers }),
+      ...(query !== undefined && { query }),
+      signal: signal === undefined ? this.closed : AbortSignal.any([signal, this.closed]),
+      timeoutMs: timeoutMs ?? prepared.timeoutMs,
+    });
+    for await (const response of responses) {
+      yield generatedArrays(modelName, output, response) as ResultOf<O>;
+    }
+  }
+}
+
+/**
+ * Opens a client of all models of a server, typed by the models that it serves. The type parameter is the type of the
+ * handles of a program in the same repository, of which no code is imported, or the interface that
+ * `tritonjs types http://host:8000` writes.
+ *
+ * @param server address of the server, a list of addresses, or a client, which `close` leaves open
+ * @throws TritonError INVALID_ARG for an invalid HTTP address, and for an unknown option or one of another type.
+ * @example
+ * ```ts
+ * import type { models } from "../server/models.js";
+ *
+ * const client = createClient<typeof models>(location.origin);
+ * const { y } = await client.model("linear").inferSample({ x: [1, 2] });
+ * ```
+ */
+export function createClient<Models = Readonly<Record<string, unknown>>>(
+  server: string | readonly string[] | InferenceServerClient,
+  options: ModelClientOptions = {},
+): ModelsClient<Models, ModelInferOptions, InferenceServerClient> {
+  return modelsClient<Models, ModelInferOptions, InferenceServerClient>(CARRIER, server, options, {
+    answering: ModelClient,
+    streaming: DecoupledModelClient,
+  });
 }

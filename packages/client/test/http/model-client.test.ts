@@ -76,7 +76,7 @@ it("ModelClient rejects decoupled models", async () => {
   const error = await failure(client.inferSample({ IN: [1] }));
   expect(error).toMatchObject({
     code: "UNSUPPORTED",
-    message: expect.stringContaining("use generateStream()"),
+    message: expect.stringContaining("use DecoupledModelClient"),
   });
   expect(sent).toHaveLength(2);
 });

@@ -11,6 +11,7 @@ import {
   optionTypes,
   type ResultOf,
   readCall,
+  type servedTensors,
   type TensorSpec,
   valuesByName,
 } from "@tritonjs/protocol";
@@ -62,9 +63,16 @@ export interface InstanceStatus extends InstancePlacement {
  * const batch = await linear.inferBatch({ x: [[1, 2], [3, 4]] });    // batch.y: ndarray of shape [2, 3]
  * const same = await linear.inferBatch([[1, 2], [3, 4]]);            // tensors by position
  * ```
+ *
+ * @typeParam M name of the model, by which `createClient` of `@tritonjs/client` knows it
  */
-export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> {
-  readonly name: string;
+export interface ModelHandle<
+  I extends readonly TensorSpec[],
+  O extends readonly TensorSpec[],
+  M extends string = string,
+> {
+  readonly [servedTensors]?: { readonly inputs: I; readonly outputs: O };
+  readonly name: M;
   readonly version: number;
   /** Infers with tensors in the order of the model's inputs: `infer(a, b)`, `infer(a, b, options)`. */
   infer(...call: CallByPosition<I>): Promise<ResultOf<O>>;
@@ -174,11 +182,15 @@ interface HandleServer {
   readonly drainTimeoutMs: number;
 }
 
-export function modelHandle<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+export function modelHandle<
+  I extends readonly TensorSpec[],
+  O extends readonly TensorSpec[],
+  M extends string,
+>(
   model: ModelVersion,
   server: HandleServer,
   replan: (change: RebindOptions) => ModelPlan,
-): ModelHandle<I, O> {
+): ModelHandle<I, O, M> {
   const { gpus } = server.models;
   const { name, version, config } = model;
   const infer = (given: readonly unknown[], axis: CallBatchAxis) => {
@@ -192,7 +204,7 @@ export function modelHandle<const I extends readonly TensorSpec[], const O exten
     }
   };
   return {
-    name,
+    name: name as M,
     version,
     infer: (...given: readonly unknown[]) => infer(given, "given"),
     inferSample: (...given: readonly unknown[]) => infer(given, "added"),

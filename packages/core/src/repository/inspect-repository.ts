@@ -5,6 +5,7 @@ import { type Gpus, MachineGpus } from "../config/gpus.js";
 import { parsePrototxt } from "../config/prototxt.js";
 import { membersProblems } from "../config/resolve-config.js";
 import { validateModelIo } from "../config/validate-model-io.js";
+import type { ModelPlan } from "../model/model-server.js";
 import { Log } from "../observe/log.js";
 import { realClock } from "../system/clock.js";
 import { assertInside, dataFilesOf, exists, readSmallFile } from "../system/files.js";
@@ -36,6 +37,8 @@ export interface ModelInspection {
   readonly directory: string;
   /** The completed configuration; undefined when no version can be served. */
   readonly config: ModelConfig | undefined;
+  /** Names of classes by output, from the model's label files. Undefined for a model that was not read so far. */
+  readonly labels?: ReadonlyMap<string, readonly string[]>;
   readonly findings: readonly Finding[];
 }
 
@@ -106,7 +109,7 @@ async function inspectIn(
 
 /** @param shownPath the model's directory for display; the inspected directory may be a copy */
 function inspectionOf(
-  { name, directory, config, findings }: InspectedModel,
+  { name, directory, config, labels, findings }: InspectedModel,
   shownPath: string,
 ): ModelInspection {
   const shown = (text: string) => (directory === shownPath ? text : text.replaceAll(directory, shownPath));
@@ -114,6 +117,7 @@ function inspectionOf(
     name,
     directory: shownPath,
     config: findings.hasErrors ? undefined : config,
+    ...(labels !== undefined && !findings.hasErrors && { labels }),
     findings: findings.all.map((one) => ({ ...one, path: shown(one.path), message: shown(one.message) })),
   };
 }
@@ -183,6 +187,7 @@ interface InspectedModel {
   readonly versions?: readonly number[];
   /** The completed configuration; undefined for a model that cannot be served. */
   readonly config?: ModelConfig;
+  readonly labels?: ReadonlyMap<string, readonly string[]>;
 }
 
 /** Makes all checks that loading a model makes, and continues where loading would stop. */
@@ -209,9 +214,9 @@ async function inspectModel(
     const { versions, missing, problem } = await selectVersions(polled);
     for (const message of missing) findings.add({ severity: "warning", path: configPath, message });
     if (problem !== undefined) findings.add({ severity: "error", path: directory, message: problem });
-    const config = await inspectVersions(polled, versions, options, { gpus, log }, findings);
+    const plan = await inspectVersions(polled, versions, options, { gpus, log }, findings);
     inspectWarmup(polled, configPath, findings);
-    return { ...model, polled, versions, ...(config === undefined ? {} : { config }) };
+    return { ...model, polled, versions, ...(plan && { config: plan.config, labels: plan.labels }) };
   } catch (error) {
     findings.addLines("error", configPath, TritonError.from(error).message);
     return model;
@@ -248,18 +253,20 @@ async function inspectText(path: string, name: string, findings: Findings): Prom
   return errors.length === 0;
 }
 
-/** Inspects each version that would be served. @returns the configuration of the first valid version */
+type InspectedVersion = Pick<ModelPlan, "config" | "labels">;
+
+/** Inspects each version that would be served. @returns the first valid version */
 async function inspectVersions(
   polled: PolledModel,
   versions: readonly number[],
   options: InspectOptions,
   server: PlanServer,
   findings: Findings,
-): Promise<ModelConfig | undefined> {
-  const configs: ModelConfig[] = [];
+): Promise<InspectedVersion | undefined> {
+  const plans: InspectedVersion[] = [];
   for (const version of versions) {
     try {
-      configs.push(await configOf(polled, version, options, server));
+      plans.push(await versionOf(polled, version, options, server));
     } catch (error) {
       const path = join(polled.directory, String(version));
       findings.addLines("error", path, TritonError.from(error).message);
@@ -269,27 +276,27 @@ async function inspectVersions(
       for (const problem of validateModelIo(polled.config)) findings.addLines("error", path, problem);
     }
   }
-  return configs[0];
+  return plans[0];
 }
 
 /**
- * The configuration of the version, completed from its file. If that configuration is rejected, the model is opened, as
+ * The plan of the version, whose configuration is completed from its file. If that configuration is rejected, the model is opened, as
  * loading would do: the outputs declared by the file may differ from those that the model makes.
  */
-async function configOf(
+async function versionOf(
   polled: PolledModel,
   version: number,
   options: InspectOptions,
   server: PlanServer,
-): Promise<ModelConfig> {
+): Promise<InspectedVersion> {
   try {
-    return (await planVersion(polled, version, options, server, false)).plan.config;
+    return (await planVersion(polled, version, options, server, false)).plan;
   } catch (error) {
     try {
       const quiet = { ...server, log: QUIET };
       const { plan, close } = await planVersion(polled, version, options, quiet, true);
       await close();
-      return plan.config;
+      return plan;
     } catch (whenOpen) {
       // If the model's runtime is not installed, the error from the file is reported.
       throw TritonError.from(whenOpen).code === "UNAVAILABLE" ? error : whenOpen;

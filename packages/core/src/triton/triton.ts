@@ -137,7 +137,7 @@ export class Triton implements AsyncDisposable {
     N extends PropertyKey = never,
   >(
     options: BindOptions<I, O, BoundFunc<NamedInputs<I>, NamedOutputs<O>, N>> & { readonly modelName: M },
-  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
+  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>, M>;
   /** Binds one function for each instance. */
   bind<
     const I extends TensorSpecs,
@@ -148,7 +148,7 @@ export class Triton implements AsyncDisposable {
     options: BindOptions<I, O, readonly BoundFunc<NamedInputs<I>, NamedOutputs<O>, N>[]> & {
       readonly modelName: M;
     },
-  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
+  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>, M>;
   /** Binds a module, a backend, or any of the forms. */
   bind<
     const I extends TensorSpecs,
@@ -157,14 +157,14 @@ export class Triton implements AsyncDisposable {
     N extends PropertyKey = never,
   >(
     options: BindOptions<I, O, InferFuncOption<I, O, N>> & { readonly modelName: M },
-  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
+  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>, M>;
   /** Binds a method decorated with `@batch` or `@sample`. */
-  bind<const I extends TensorSpecs, const O extends TensorSpecs, A, R>(
-    options: BindMethodOptions<I, O, A, R>,
-  ): ModelHandle<NamedInputs<I>, NamedOutputs<O>>;
-  bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+  bind<const I extends TensorSpecs, const O extends TensorSpecs, A, R, const M extends string = string>(
+    options: BindMethodOptions<I, O, A, R> & { readonly modelName: M },
+  ): ModelHandle<NamedInputs<I>, NamedOutputs<O>, M>;
+  bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[], M extends string>(
     options: unknown,
-  ): ModelHandle<I, O> {
+  ): ModelHandle<I, O, M> {
     this.#server.assertOpen();
     const plan = planBinding(
       options as AnyBindOptions,
@@ -173,7 +173,7 @@ export class Triton implements AsyncDisposable {
       planModule,
     );
     const { gpus } = this.#server.models;
-    return this.#add<I, O>(plan, replanBinding(options as AnyBindOptions, gpus, planModule));
+    return this.#add<I, O, M>(plan, replanBinding(options as AnyBindOptions, gpus, planModule));
   }
 
   /**
@@ -197,13 +197,15 @@ export class Triton implements AsyncDisposable {
    * const { scores } = await classify.inferSample({ text: ["hello"] });
    * ```
    */
-  bindEnsemble<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
-    options: BindEnsembleOptions<I, O>,
-  ): ModelHandle<I, O> {
+  bindEnsemble<
+    const I extends readonly TensorSpec[],
+    const O extends readonly TensorSpec[],
+    const M extends string = string,
+  >(options: BindEnsembleOptions<I, O> & { readonly modelName: M }): ModelHandle<I, O, M> {
     this.#server.assertOpen();
     const { memberOf } = this.#server.registry;
     const has = (name: string, version: number) => this.#isTaken(name, version);
-    return this.#add<I, O>(planEnsemble(options, { memberOf, has }), ensembleStays(options.modelName));
+    return this.#add<I, O, M>(planEnsemble(options, { memberOf, has }), ensembleStays(options.modelName));
   }
 
   /**
@@ -358,14 +360,14 @@ export class Triton implements AsyncDisposable {
     return this.close();
   }
 
-  #add<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+  #add<I extends readonly TensorSpec[], O extends readonly TensorSpec[], M extends string>(
     plan: ModelPlan,
     replan: (change: RebindOptions) => ModelPlan,
-  ): ModelHandle<I, O> {
+  ): ModelHandle<I, O, M> {
     const model = this.#server.models.create(plan);
     this.#server.registry.add(model);
     this.#server.repository.recheckDependencies();
-    return modelHandle<I, O>(model, this.#server, replan);
+    return modelHandle<I, O, M>(model, this.#server, replan);
   }
 
   #isTaken(name: string, version: number): boolean {

@@ -117,7 +117,7 @@ export class WebTriton implements AsyncDisposable {
     N extends PropertyKey = never,
   >(
     options: BindOptions<I, O, BoundFunc<NamedInputs<I>, NamedOutputs<O>, N>> & { readonly modelName: M },
-  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
+  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>, M>;
   /** Binds a backend, or any of the forms. */
   bind<
     const I extends TensorSpecs,
@@ -126,24 +126,26 @@ export class WebTriton implements AsyncDisposable {
     N extends PropertyKey = never,
   >(
     options: BindOptions<I, O, InferFuncOption<I, O, N>> & { readonly modelName: M },
-  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
-  bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>, M>;
+  bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[], M extends string>(
     options: unknown,
-  ): ModelHandle<I, O> {
+  ): ModelHandle<I, O, M> {
     this.assertOpen();
     const isTaken = (name: string, version: number) => this.registry.has(name, version);
     const { gpus } = this.models;
     const plan = planBinding(options as AnyBindOptions, isTaken, gpus, noModule);
-    return this.#add<I, O>(plan, replanBinding(options as AnyBindOptions, gpus, noModule));
+    return this.#add<I, O, M>(plan, replanBinding(options as AnyBindOptions, gpus, noModule));
   }
 
   /** Puts an ensemble into service, as `Triton.bindEnsemble` does. */
-  bindEnsemble<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
-    options: BindEnsembleOptions<I, O>,
-  ): ModelHandle<I, O> {
+  bindEnsemble<
+    const I extends readonly TensorSpec[],
+    const O extends readonly TensorSpec[],
+    const M extends string = string,
+  >(options: BindEnsembleOptions<I, O> & { readonly modelName: M }): ModelHandle<I, O, M> {
     this.assertOpen();
     const { memberOf } = this.registry;
-    return this.#add<I, O>(
+    return this.#add<I, O, M>(
       planEnsemble(options, { memberOf, has: (...model) => this.registry.has(...model) }),
       ensembleStays(options.modelName),
     );
@@ -195,13 +197,13 @@ export class WebTriton implements AsyncDisposable {
     await Promise.all(models.map((model) => model.unload(this.drainTimeoutMs)));
   }
 
-  #add<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+  #add<I extends readonly TensorSpec[], O extends readonly TensorSpec[], M extends string>(
     plan: ModelPlan,
     replan: (change: RebindOptions) => ModelPlan,
-  ): ModelHandle<I, O> {
+  ): ModelHandle<I, O, M> {
     const model = new ModelVersion(plan, this.#server);
     this.registry.add(model);
-    return modelHandle<I, O>(model, this, replan);
+    return modelHandle<I, O, M>(model, this, replan);
   }
 }
 

@@ -104,7 +104,7 @@ describe("a list of outputs", () => {
         yield [INPUT_1];
       }),
     });
-    const count = async (model: typeof sender) => {
+    const count = async (model: typeof sender | typeof generator) => {
       let parts = 0;
       for await (const { OUTPUT_1 } of model.stream([3, 4])) {
         expect([...OUTPUT_1.data]).toEqual([3, 4]);

@@ -1,0 +1,253 @@
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { batch, sample, Triton } from "@tritonjs/core";
+import { grpc } from "@tritonjs/grpc";
+import { http } from "@tritonjs/http";
+import { afterEach, expect, it } from "vitest";
+import { sampleModel } from "../../src/commands/sample-model.js";
+import { run } from "../../src/run.js";
+import { compiled } from "../support/compiled.js";
+import { TemporaryFolder } from "../support/temporary-folder.js";
+import { TestTerminal } from "../support/test-terminal.js";
+
+let close = async () => {};
+afterEach(() => close());
+
+async function serveModels() {
+  const triton = new Triton();
+  triton.bind({
+    modelName: "Iris-v1",
+    inputs: [
+      { name: "measure ments", dtype: "FP32", shape: [4] },
+      { name: "bias", dtype: "FP32", shape: [1], optional: true },
+    ],
+    outputs: [{ name: "scores", dtype: "FP32", shape: [3] }],
+    inferFunc: batch(() => ({ scores: [[1, 2, 3]] })),
+  });
+  triton.bind({
+    modelName: "iris-v1",
+    inputs: [{ name: "ids", dtype: "INT64", shape: [-1, 2] }],
+    outputs: [{ name: "__proto__", dtype: "BYTES", shape: [1] }],
+    inferFunc: sample(() => ({ ["__proto__"]: ["x"] })),
+  });
+  triton.bind({
+    modelName: "countdown",
+    inputs: [{ name: "from", dtype: "INT32", shape: [1] }],
+    outputs: [{ name: "left", dtype: "INT32", shape: [1] }],
+    inferFunc: async function* ([request]) {
+      yield [{ left: [request!.inputs.from.get(0)] }];
+    },
+    config: { decoupled: true, batching: false },
+  });
+  triton.bind({
+    modelName: "sum",
+    inputs: [{ name: "x", dtype: "INT32", shape: [1] }],
+    outputs: [{ name: "y", dtype: "INT32", shape: [1] }],
+    inferFunc: (requests) => requests.map(({ inputs }) => ({ y: inputs.x })),
+    config: { sequence: {}, batching: false },
+  });
+  triton.bindEnsemble({
+    modelName: "both",
+    inputs: [{ name: "a", dtype: "INT32", shape: [1] }],
+    outputs: [{ name: "b", dtype: "INT32", shape: [1] }],
+    steps: [{ modelName: "sum", inputMap: { x: "a" }, outputMap: { y: "b" } }],
+  });
+  const { addresses } = await triton.serve({
+    frontends: [http({ port: 0 }), grpc({ port: 0 })],
+  });
+  close = () => triton.close();
+  return {
+    http: addresses.http!.url,
+    grpc: addresses.grpc!.url.replace(/^(grpc:\/\/)?/, "grpc://"),
+    token: triton.accessToken!,
+  };
+}
+
+const page = `import { createClient } from "@tritonjs/client/http";
+import type { Models } from "./models.js";
+import { models } from "./schemas.mjs";
+const client = createClient<Models>("http://localhost:8000");
+const iris = client.model("Iris-v1");
+const parsed = models["Iris-v1"].inputs.parse({});
+const { scores } = await iris.inferSample(parsed);
+const count: 3 = scores.shape[0];
+await iris.inferSample({ "measure ments": [1, 2, 3, 4], bias: 1 });
+// @ts-expect-error: a required input is missing
+await iris.inferSample({ bias: 1 });
+// @ts-expect-error: one level too many
+await iris.inferSample({ "measure ments": [[1, 2, 3, 4]] });
+// @ts-expect-error: an output that the model does not have
+(await iris.inferSample(parsed)).score;
+const { __proto__: text } = await client.model("iris-v1").inferSample({ ids: [[1n, 2], [3, 4]] });
+const word: string = text.text();
+for await (const { left } of client.model("countdown").streamSample({ from: 3 })) left.get(0);
+// @ts-expect-error: a decoupled model has no single response
+client.model("countdown").inferSample;
+await client.model("sum").inferSample({ x: 1 }, { sequence: { id: 1, start: true } });
+// @ts-expect-error: a request of a sequence names it
+await client.model("sum").inferSample({ x: 1 });
+const { b } = await client.model("both").inferSample({ a: models.both.inputs.parse({ a: 1 }).a });
+// @ts-expect-error: a model that the server does not have
+client.model("IRIS-V1");
+export { count, word, b };
+`;
+
+it("types the models of a server over HTTP and over gRPC alike, with schemas for zod", async () => {
+  const { http, grpc, token } = await serveModels();
+  await using folder = await TemporaryFolder.create({});
+  const zod = join(folder.path, "schemas.mts");
+  const written: string[] = [];
+  for (const url of [http, grpc]) {
+    const terminal = new TestTerminal();
+    expect([await run(["types", url, "--zod", zod, "--token", token], terminal), terminal.errors]).toEqual([
+      0,
+      "",
+    ]);
+    written.push(terminal.output);
+  }
+  expect(written[0]).toBe(written[1]);
+  expect(written[0]).toContain("/** An ensemble of sum. */");
+  expect(written[0]).not.toContain("@tritonjs/core");
+  const files = { "models.d.ts": written[0]!, "schemas.mts": await readFile(zod, "utf8"), "page.mts": page };
+  expect(await compiled(files)).toBe("");
+});
+
+/** A v2 server of which only the given paths are known. */
+async function serveAnswers(answers: Readonly<Record<string, unknown>>): Promise<string> {
+  const server = createServer((request, response) => {
+    const found = answers[request.url!];
+    response.writeHead(found === undefined ? 404 : 200, { "content-type": "application/json" });
+    response.end(JSON.stringify(found ?? { error: "not found" }));
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  close = async () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+it("types a server without configurations by its metadata, and says what is not known", async () => {
+  const url = await serveAnswers({
+    "/v2/models/m": {
+      name: "m",
+      inputs: [{ name: "x", datatype: "FP32", shape: [-1, "4"] }],
+      outputs: [{ name: "y", datatype: "FP8 */ oops", shape: [-1] }],
+    },
+    "/v2/models/odd": { name: "odd" },
+  });
+  const terminal = new TestTerminal();
+  const args = [
+    "types",
+    url,
+    "--model",
+    "m",
+    "--model",
+    "odd",
+    "--model",
+    "gone",
+    "--model",
+    "evil*/\n name",
+  ];
+  expect(await run(args, terminal)).toBe(1);
+  expect(terminal.output).toContain("decoupled: unknown;");
+  expect(terminal.output).toMatch(/may include a batch axis.*no configuration of it/);
+  expect(terminal.output).toContain("// Its data type 'FP8 * / oops' is not known.");
+  expect(terminal.output).toContain('"odd": unknown;');
+  expect(terminal.output).toContain('"gone": unknown;');
+  expect(terminal.errors).toContain("model 'gone': nothing is known of this model: not found");
+  const program = `import { createClient } from "@tritonjs/client/grpc";
+import type { Models } from "./models.js";
+const client = createClient<Models>("localhost:8001");
+const { y } = await client.model("m").inferSample({ x: [[1, 2, 3, 4]] });
+for await (const part of client.model("m").streamSample({ x: new Float32Array(4) })) part.y.toArray();
+const { any } = await client.model("gone").inferSample({ a: 1, b: "text", c: [[1n]] });
+export { y, any };
+`;
+  expect(await compiled({ "models.d.ts": terminal.output, "program.mts": program })).toBe("");
+});
+
+it("writes types that know nothing of a server that does not answer", async () => {
+  const url = await serveAnswers({});
+  await close();
+  for (const source of [url, url.replace("http:", "grpc:"), "http://[bad"]) {
+    const terminal = new TestTerminal();
+    await using folder = await TemporaryFolder.create({});
+    const zod = join(folder.path, "schemas.mts");
+    expect(await run(["types", source, "--timeout", "2000", "--zod", zod], terminal)).toBe(1);
+    expect(terminal.errors).toContain(`${source} did not list its models`);
+    expect(terminal.output).toContain("[modelName: string]: unknown;");
+    const program = `import { createClient } from "@tritonjs/client/http";
+import type { Models } from "./models.js";
+import { models } from "./schemas.mjs";
+const { y } = await createClient<Models>("localhost:8000").model("anything").inferSample({ x: [1] });
+export { y, models };
+`;
+    const files = {
+      "models.d.ts": terminal.output,
+      "schemas.mts": await readFile(zod, "utf8"),
+      "p.mts": program,
+    };
+    expect(await compiled(files)).toBe("");
+  }
+});
+
+it("writes the labels of a repository's label files as literal types", async () => {
+  await using folder = await TemporaryFolder.create({
+    "classifier/1/model.onnx": sampleModel(),
+    "classifier/labels.txt": 'setosa\n"versi"\n',
+    "classifier/config.pbtxt": `
+      output { name: "probabilities" data_type: TYPE_FP32 dims: 3 label_filename: "labels.txt" }`,
+  });
+  const terminal = new TestTerminal();
+  const zod = join(folder.path, "schemas.mts");
+  const code = await run(["types", folder.path, "--client", "--zod", zod], terminal);
+  expect([code, terminal.errors]).toEqual([0, ""]);
+  const program = `import { createClient } from "@tritonjs/client/http";
+import type { Models } from "./models.js";
+import { models } from "./schemas.mjs";
+const classifier = createClient<Models>("localhost:8000").model("classifier");
+const [best] = await classifier.classify("probabilities", { features: [1, 2, 3, 4] }, { classes: 2 });
+const label: "setosa" | '"versi"' | undefined = best!.label;
+// @ts-expect-error: another class
+const other: "virginica" | undefined = best!.label;
+models.classifier.labels.probabilities.parse(label) satisfies "setosa" | '"versi"';
+export { label, other };
+`;
+  const files = {
+    "models.d.ts": terminal.output,
+    "schemas.mts": await readFile(zod, "utf8"),
+    "p.mts": program,
+  };
+  expect(await compiled(files)).toBe("");
+});
+
+it("renaming an output in an ONNX file breaks the page at the line that uses it, with a short text", async () => {
+  await using folder = await TemporaryFolder.create({ "classifier.onnx": sampleModel() });
+  const renamed = Buffer.from(sampleModel());
+  // The same number of letters, so that the lengths in the file stay right.
+  for (let at = renamed.indexOf("probabilities"); at >= 0; at = renamed.indexOf("probabilities", at)) {
+    renamed.write("probabilitees", at);
+  }
+  await using other = await TemporaryFolder.create({ "classifier.onnx": renamed });
+  const program = `import { createClient } from "@tritonjs/client/http";
+import type { Models } from "./models.js";
+const client = createClient<Models>("http://localhost:8000");
+const result = await client.model("classifier").inferSample({ features: [1, 2, 3, 4] });
+document.title = String(result.probabilities.get(0));
+declare const document: { title: string };
+`;
+  const texts: string[] = [];
+  for (const { path } of [folder, other]) {
+    const terminal = new TestTerminal();
+    expect(await run(["types", join(path, "classifier.onnx"), "--client"], terminal)).toBe(0);
+    texts.push(await compiled({ "models.d.ts": terminal.output, "page.mts": program }));
+  }
+  expect(texts[0]).toBe("");
+  const [line, ...more] = texts[1]!.trim().split("\n");
+  expect(more.filter((text) => !text.startsWith("  "))).toEqual([]);
+  expect(line).toMatch(/page\.mts\(5,32\): error TS2551: Property 'probabilities' does not exist on type /);
+  expect(texts[1]!.slice(texts[1]!.indexOf("error")).length).toBeLessThan(300);
+});
