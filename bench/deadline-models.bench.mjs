@@ -20,7 +20,7 @@ import { onnxModels } from "./support/onnx-models.mjs";
 import { median, short } from "./support/pairs.mjs";
 import { report } from "./support/report.mjs";
 
-const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 800);
+const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 600);
 const RUNS = Number(process.env.BENCH_RUNS ?? 3);
 const LOADS = [0.7, 1.2];
 const MAX_BATCH = 8;
@@ -52,7 +52,7 @@ class TritonPythonModel:
 `;
 
 const folder = mkdtempSync(join(tmpdir(), "tritonjs-bench-"));
-const mlp = onnxModels.narrow();
+const mlp = onnxModels.mlp();
 writeFileSync(join(folder, "mlp.onnx"), mlp.bytes);
 writeFileSync(join(folder, "model.py"), PYTHON);
 

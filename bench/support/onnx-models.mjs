@@ -144,8 +144,6 @@ export const onnxModels = {
   layer,
   tiny: () => classifier("tiny", [16], [gemm("x", 1, "y")], [weights("w1", 16, 10), weights("b1", 10)]),
   mlp: () => mlp("mlp", 2048, 4),
-  /** The weights stay in the cache of a core, so other programs slow it down little. */
-  narrow: () => mlp("narrow", 192, 24),
   conv: () =>
     conv(
       "conv",
