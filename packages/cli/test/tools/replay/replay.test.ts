@@ -110,6 +110,8 @@ describe("a replay with deadlines", () => {
     const file = await record({ ...CLASSES, batcher: { deadlines: true } });
     const real = (await replay(recordingOf(await readTrace([file])), [])).recorded;
     const [asIs, withDeadlines] = predictions.map(({ figures }) => figures);
+    expect(Math.abs(asIs!.latencyMs.mean / recorded.latencyMs.mean - 1)).toBeLessThan(0.1);
+    expect(Math.abs(withDeadlines!.latencyMs.mean / real.latencyMs.mean - 1)).toBeLessThan(0.1);
     for (const i of [0, 1]) {
       expect(Math.abs(shares(asIs!)[i]! - shares(recorded)[i]!)).toBeLessThan(0.05);
       expect(Math.abs(shares(withDeadlines!)[i]! - shares(real)[i]!)).toBeLessThan(0.05);
