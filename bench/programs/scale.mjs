@@ -96,8 +96,11 @@ async function queueCost(count) {
   await busy.ready();
   let answered = 0;
   const sink = { respond: () => void answered++, refuse: () => void answered++ };
-  const send = () =>
-    new Exchange(other.service, undefined, other.service.model("busy", "")).send({ inputs: rowOf() }, sink);
+  const send = () => {
+    const exchange = new Exchange(other.service, undefined, other.service.model("busy", ""));
+    exchange.send({ inputs: rowOf() }, sink);
+    return exchange;
+  };
   const micros = (since) => (cpuMicroseconds() - since - LOOK_MICROSECONDS) / count;
   // Occupy the instance.
   send();

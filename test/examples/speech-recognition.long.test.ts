@@ -226,6 +226,16 @@ describe.each(["attention_rescoring", "transcribe"])("bad input of %s", (model) 
     expect((await good).length).toBeGreaterThan(5);
   }, 60_000);
 
+  it.runIf(model === "transcribe")("of ten hours is refused before anything is allocated", async () => {
+    const long = new Float32Array(16_000 * 36_000);
+    const { arrayBuffers } = process.memoryUsage();
+    const call = ask(long);
+    expect(process.memoryUsage().arrayBuffers - arrayBuffers).toBeLessThan(2 ** 20);
+    expect(await call).toBe(
+      `INVALID_ARG in ensemble '${model}', input 'wav': expected at most 120 seconds of audio, got 36000.0`,
+    );
+  });
+
   it("is refused if it has two channels", async () => {
     const stereo = [[[...signal.subarray(0, 500)], [...signal.subarray(0, 500)]]];
     expect(await outcomeOf(triton.infer(model, { WAV: stereo, WAV_LENS: [[500]] }))).toMatch(
@@ -235,6 +245,16 @@ describe.each(["attention_rescoring", "transcribe"])("bad input of %s", (model) 
 });
 
 describe("streams", () => {
+  it("of sentences and voices that the network never heard have at most 5% wrong words", async () => {
+    const pairs = await Promise.all(
+      recordings.map(async ({ text, samples, name }) => {
+        const texts = await live(samples, `errors in ${name}`);
+        return [text, texts.at(-1)!] as const;
+      }),
+    );
+    expect(errorRate(pairs), JSON.stringify(pairs)).toBeLessThanOrEqual(0.05);
+  }, 60_000);
+
   it("have partial texts, and at the end the text of the whole signal", async () => {
     for (const { samples, name } of recordings.slice(0, 4)) {
       const texts = await live(samples, name);

@@ -3,6 +3,7 @@
  */
 
 export {
+  findModelDirectory,
   findModelFile,
   hostingOf,
   type ModelFile,
@@ -17,6 +18,7 @@ export type {
   ExecutionWatcher,
   Executor,
   ExecutorContext,
+  InputCheck,
   ModelDescription,
   ModelSource,
   TypedBackend,

@@ -62,20 +62,31 @@ interface NumericTarget extends ValueTarget {
 /**
  * Makes a tensor from a value of a program. Typed arrays and ndarrays are viewed, not copied; a list of typed arrays is.
  *
+ * @param checkShape called before memory for numbers is allocated; it may refuse the shape by throwing
  * @throws TritonError INVALID_ARG that names the tensor, the expected value and the actual one.
  */
-export function tensorFromValue(value: unknown, target: ValueTarget): Tensor {
-  if (value instanceof Tensor) return checkedTensor(value, target);
-  if (!Array.isArray(value) && isNdArray(value)) {
-    const elements = checkedElements(contiguousElements(value), target);
-    return Tensor.fromElements(target.datatype, [...value.shape], elements);
+export function tensorFromValue(
+  value: unknown,
+  target: ValueTarget,
+  checkShape?: (shape: Shape) => void,
+): Tensor {
+  if (value instanceof Tensor) {
+    checkShape?.(value.shape);
+    return checkedTensor(value, target);
   }
   if (isTypedArray(value) && !(target.datatype === "BYTES" && value instanceof Uint8Array)) {
     const elements = checkedElements(value, target);
-    return Tensor.fromElements(target.datatype, deduceShape(target, elements.length), elements);
+    const shape = deduceShape(target, elements.length);
+    checkShape?.(shape);
+    return Tensor.fromElements(target.datatype, shape, elements);
+  }
+  if (!Array.isArray(value) && isNdArray(value)) {
+    checkShape?.(value.shape);
+    const elements = checkedElements(contiguousElements(value), target);
+    return Tensor.fromElements(target.datatype, [...value.shape], elements);
   }
   if (target.datatype !== "BYTES" && Array.isArray(value) && isTypedArray(value[0])) {
-    return tensorOfRows(value, { ...target, datatype: target.datatype });
+    return tensorOfRows(value, { ...target, datatype: target.datatype }, checkShape);
   }
   if (target.datatype === "BYTES" && target.shape.length !== 1 && isFlat(value)) {
     const elements = toElements(value, target);
@@ -86,6 +97,7 @@ export function tensorFromValue(value: unknown, target: ValueTarget): Tensor {
     return Tensor.fromElements(target.datatype, shape, toElements([value], target));
   }
   const shape = shapeOfNested(value, target);
+  checkShape?.(shape);
   const scalars: unknown[] = [];
   flatten(value, shape, 0, scalars, target);
   return Tensor.fromElements(target.datatype, shape, toElements(scalars, target));
@@ -117,7 +129,11 @@ function checkedElements(elements: Elements, target: ValueTarget): Elements {
 }
 
 /** Joins typed arrays of the same length, one for each entry of the first dimension. */
-function tensorOfRows(rows: readonly unknown[], target: NumericTarget): Tensor {
+function tensorOfRows(
+  rows: readonly unknown[],
+  target: NumericTarget,
+  checkShape: ((shape: Shape) => void) | undefined,
+): Tensor {
   const [first = 0, ...rest] = target.shape;
   if (first !== -1 && first !== rows.length) {
     throw mismatch(target, `rows for shape ${shapeToString(target.shape)}`, `${rows.length} typed arrays`);
@@ -130,6 +146,7 @@ function tensorOfRows(rows: readonly unknown[], target: NumericTarget): Tensor {
       throw mismatch(target, `rows of ${length} elements`, `${row.length} in row ${i}`);
   }
   const shape = deduceShape({ ...target, shape: [rows.length, ...rest] }, rows.length * length);
+  checkShape?.(shape);
   const elements = new RowArray(rows.length * length);
   for (const [i, row] of rows.entries()) elements.set(row as never, i * length);
   return Tensor.fromElements(target.datatype, shape, elements);

@@ -198,6 +198,17 @@ function joined(parts: readonly Float32Array[], length: number): Float32Array {
   return target;
 }
 
+/**
+ * Checks the number of all samples of a request.
+ *
+ * @throws TritonError INVALID_ARG if they are more than the limit
+ */
+export function assertNotTooLong({ inputName, maxSeconds, sampleRate }: AudioPlan, samples: number): void {
+  if (samples <= maxSeconds * sampleRate) return;
+  const seconds = (samples / sampleRate).toFixed(1);
+  throw badFile(inputName, undefined, `expected at most ${maxSeconds} seconds of audio, got ${seconds}`);
+}
+
 interface Waveforms {
   /** Channels of each file: lists of the same length, because shorter files have silence at their end. */
   readonly files: readonly (readonly Float32Array[])[];
@@ -238,14 +249,11 @@ class WaveformReader {
    * @throws TritonError INVALID_ARG for samples that are not finite, and for impossible lengths
    */
   readSamples(input: Tensor, counts: Tensor | undefined, hasRows: boolean): Waveforms {
-    const { inputName, inputLengthsName, maxSeconds, sampleRate, samples } = this.plan;
+    const { inputName, inputLengthsName, samples } = this.plan;
     const rows = hasRows ? input.shape[0]! : 1;
     const all = input.elements as Float32Array;
     const width = rows === 0 ? 0 : all.length / rows;
-    if (samples === undefined && all.length > maxSeconds * sampleRate) {
-      const seconds = (all.length / sampleRate).toFixed(1);
-      throw badFile(inputName, undefined, `expected at most ${maxSeconds} seconds of audio, got ${seconds}`);
-    }
+    if (samples === undefined) assertNotTooLong(this.plan, all.length);
     const given = Array.from({ length: rows }, (_, row) => {
       const count = Number(counts?.elements[row] ?? width);
       const place = rows === 1 ? undefined : row;

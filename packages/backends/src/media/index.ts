@@ -1,8 +1,14 @@
-import { type Backend, type BackendFactory, type Executor, workerExecutor } from "@tritonjs/core/backend";
+import {
+  type Backend,
+  type BackendFactory,
+  type Executor,
+  type InputCheck,
+  workerExecutor,
+} from "@tritonjs/core/backend";
 import { inlineRequests, ParameterReader, wrongParameter } from "@tritonjs/core/internal";
-import { assertOptions, definedMembers, type TensorSpec } from "@tritonjs/protocol";
+import { assertOptions, definedMembers, elementCount, type TensorSpec } from "@tritonjs/protocol";
 import { AUDIO_OPTION_TYPES, type AudioOptions, type AudioPlan, planAudio } from "./audio-options.js";
-import { type AudioData, AudioPreparer, audioTensors } from "./audio-preparer.js";
+import { type AudioData, AudioPreparer, assertNotTooLong, audioTensors } from "./audio-preparer.js";
 import { imageRepositoryBackend } from "./image-backend.js";
 import { completeTensors, hasRows } from "./media-parameters.js";
 
@@ -47,9 +53,11 @@ function audioBackend(plan: AudioPlan, isolation: "worker" | "inline" = "worker"
     completeConfig: (config) => completeTensors(config, inputs, outputs),
     createExecutor: (context) => {
       const data: AudioData = { plan, hasRows: hasRows(context.info.modelConfig, plan.inputName) };
-      if ((context.hosting.isolation ?? isolation) === "inline") return inlineAudio(data);
+      const checkInput = checkOfSamples(plan);
+      if ((context.hosting.isolation ?? isolation) === "inline")
+        return { ...inlineAudio(data), ...checkInput };
       const entry = new URL("./audio-preparer.js", import.meta.url);
-      return workerExecutor({ entry, data, interruptible: true, reusesThread: true }, context);
+      return workerExecutor({ entry, data, interruptible: true, reusesThread: true, ...checkInput }, context);
     },
   };
 }
@@ -107,6 +115,16 @@ const audioRepositoryBackend: BackendFactory = ({ name, config }) => {
   }
   throw wrongParameter(name, "isolation", "worker or inline", isolation);
 };
+
+/** The check of samples by their number, so that calls in process do not copy hours of them. */
+function checkOfSamples(plan: AudioPlan): { checkInput?: InputCheck } {
+  if (plan.input !== "samples" || plan.samples !== undefined) return {};
+  return {
+    checkInput: (name, shape) => {
+      if (name === plan.inputName) assertNotTooLong(plan, elementCount(shape));
+    },
+  };
+}
 
 /** Prepares audio on this thread, one request after another, with a turn of the event loop between them. */
 function inlineAudio({ plan, hasRows }: AudioData): Executor {

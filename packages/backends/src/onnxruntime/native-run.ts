@@ -1,20 +1,24 @@
 import type { Tensors } from "@tritonjs/core/internal";
 import { elementCount, type ModelConfig, Tensor, typedArrayFor } from "@tritonjs/protocol";
-import { callAsync, type NativeSession } from "./native-session.js";
+import { callAsync, type NativeSession, type NativeTensor } from "./native-session.js";
 import { copyOutput, outputDataType, ShapePrediction, tensorValue, valueOver } from "./native-values.js";
 import type { SessionData } from "./onnx-options.js";
 import { CStrings } from "./ort-c-api.js";
 import { outputNamesOf } from "./ort-session.js";
 import { scalarInputs } from "./ort-tensors.js";
+import { StagingMemory } from "./staging-memory.js";
 
 /** ONNX Runtime's words, in old and new versions, for an output that does not have the shape of its memory. */
-const OTHER_SHAPE = /shape verification failed|output OrtValue provided for output/i;
+export const OTHER_SHAPE = /shape verification failed|output OrtValue provided for output/i;
 
 /** Runs batches of one instance on a session, one at a time, and ends the running one. */
 export class NativeRun {
+  /** Memory in which inputs are joined. */
+  readonly memory = new StagingMemory();
+  readonly details: Readonly<Record<string, string>> = {};
   readonly #scalars: ReadonlySet<string>;
   readonly #inputNames: CStrings;
-  readonly #outputs: readonly string[];
+  readonly #outputs: ReadonlyMap<string, NativeTensor>;
   readonly #outputNames: CStrings;
   readonly #inputValues: BigUint64Array;
   readonly #outputValues: BigUint64Array;
@@ -29,14 +33,15 @@ export class NativeRun {
     data: SessionData,
     config: ModelConfig,
   ) {
-    const { api, inputs } = session;
+    const { api, inputs, outputs } = session;
     this.#scalars = scalarInputs(data, config);
     const names = inputs.map(({ name }) => name);
     this.#inputNames = new CStrings(api, names);
-    this.#outputs = outputNamesOf(config);
-    this.#outputNames = new CStrings(api, this.#outputs);
+    this.#outputs = new Map(outputs.map((output) => [output.name, output]));
+    const outputNames = outputNamesOf(config);
+    this.#outputNames = new CStrings(api, outputNames);
     this.#inputValues = new BigUint64Array(inputs.length + 1);
-    this.#outputValues = new BigUint64Array(this.#outputs.length + 1);
+    this.#outputValues = new BigUint64Array(outputNames.length + 1);
     this.#shapes = new ShapePrediction(inputs);
     this.#options = api.read((to) => api.createRunOptions(to));
     for (const [key, value] of Object.entries(data.native.runConfig ?? {})) {
@@ -64,13 +69,15 @@ export class NativeRun {
   /**
    * Runs a batch on a thread of libuv's pool.
    *
+   * @param outputs names of the outputs to compute
    * @throws TritonError INTERNAL with ONNX Runtime's words, also for a batch that was ended
    */
-  async run(inputs: Tensors, _kept?: ReadonlySet<string>): Promise<Map<string, Tensor>> {
+  async run(inputs: Tensors, outputs: readonly string[]): Promise<Map<string, Tensor>> {
     const { api, address } = this.session;
     try {
       const held = this.#fillInputs(inputs);
-      const prepared = this.#prepareOutputs(inputs);
+      const prepared = this.#prepareOutputs(inputs, outputs);
+      this.#outputNames.choose(outputs);
       const { koffi } = api;
       const status = await callAsync(
         [held, prepared],
@@ -87,14 +94,14 @@ export class NativeRun {
       api.check(status);
       const outputOf = (name: string, i: number) =>
         prepared[i] ?? copyOutput(api, name, Number(this.#outputValues[i]));
-      return new Map(this.#outputs.map((name, i) => [name, outputOf(name, i)]));
+      return new Map(outputs.map((name, i) => [name, outputOf(name, i)]));
     } catch (error) {
       if (!this.#predicts || !OTHER_SHAPE.test(String(error))) throw error;
       this.#predicts = false;
     } finally {
       this.#release();
     }
-    return this.run(inputs);
+    return this.run(inputs, outputs);
   }
 
   /** Makes the values of the inputs, and returns the arrays under them. */
@@ -111,11 +118,11 @@ export class NativeRun {
   }
 
   /** Makes the memory of the outputs whose shape is known. ONNX Runtime allocates the others. */
-  #prepareOutputs(inputs: Tensors): readonly (Tensor | undefined)[] {
+  #prepareOutputs(inputs: Tensors, outputs: readonly string[]): readonly (Tensor | undefined)[] {
     if (!this.#predicts) return [];
-    const { api, outputs } = this.session;
-    return this.#outputs.map((wanted, i) => {
-      const output = outputs.find(({ name }) => name === wanted);
+    const { api } = this.session;
+    return outputs.map((wanted, i) => {
+      const output = this.#outputs.get(wanted);
       const shape = output && this.#shapes.predict(output, (input) => inputs.get(input)?.shape);
       if (output === undefined || shape === undefined) return undefined;
       const datatype = outputDataType(wanted, output.elementType);

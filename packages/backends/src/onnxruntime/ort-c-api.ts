@@ -7,7 +7,7 @@ import {
 } from "@tritonjs/core/internal";
 import { disableTelemetry } from "@tritonjs/core/internal/worker";
 import { errorFor, TritonError } from "@tritonjs/protocol";
-import { faultOfLibraryFile } from "./library-file.js";
+import { faultOfLibraryFile, foreignLibc } from "./library-file.js";
 import { chooseLibrary } from "./ort-library.js";
 
 /** ONNX Runtime's C interface in this process. Addresses are numbers: those of a process fit into 53 bits. */
@@ -18,6 +18,8 @@ export interface OrtApi extends CFunctions, Partial<NewerFunctions> {
   /** Path of the library. */
   readonly file: string;
   readonly version: string;
+  /** Version of the C interface: 23 for ONNX Runtime 1.23. */
+  readonly apiVersion: number;
   /** How the library was built, in its own words. */
   readonly build: string;
   /** Execution providers that the library knows: `CUDAExecutionProvider`. The file of one may be missing. */
@@ -137,6 +139,7 @@ export function bindOrtApi(koffi: Koffi, file: string): OrtApi {
     library,
     file,
     version,
+    apiVersion,
     build: functions.getBuildInfoString().replace(/^ORT Build Info: /, ""),
     providers: availableProviders(koffi, functions, check),
     environment(threads) {
@@ -207,7 +210,8 @@ function openLibrary(koffi: Koffi, file: string): OpenLibrary {
   try {
     library = koffi.load(file);
   } catch (cause) {
-    throw unusable(file, `got a library that does not open (${TritonError.from(cause).message})`, cause);
+    const text = foreignLibc(file) ?? `got a library that does not open (${TritonError.from(cause).message})`;
+    throw unusable(file, text, cause);
   }
   try {
     apiBase = library.func("uint64_t OrtGetApiBase()") as () => number;
@@ -396,16 +400,23 @@ type NewerFunctions = Functions<typeof NEWER_FUNCTIONS>;
 /** A list of texts as C has it: addresses of NUL-terminated strings. The memory lives as long as the object. */
 export class CStrings {
   readonly #list: BigUint64Array;
-  readonly #texts: readonly Uint8Array[];
+  readonly #bytes: readonly Uint8Array[];
+  readonly #addresses = new Map<string, bigint>();
   readonly address: number;
+  /** Length of the list. */
+  length: number;
 
   constructor({ koffi }: Pick<OrtApi, "koffi">, texts: readonly string[]) {
-    this.#texts = texts.map((text) => Buffer.from(`${text}\0`));
-    this.#list = BigUint64Array.from([...this.#texts.map((text) => koffi.address(text)), 0n]);
+    this.#bytes = texts.map((text) => Buffer.from(`${text}\0`));
+    this.#list = BigUint64Array.from([...this.#bytes.map((bytes) => koffi.address(bytes)), 0n]);
+    for (const [i, text] of texts.entries()) this.#addresses.set(text, this.#list[i]!);
     this.address = Number(koffi.address(this.#list));
+    this.length = texts.length;
   }
 
-  get length(): number {
-    return this.#texts.length;
+  /** Replaces the list by some of its first texts. */
+  choose(texts: readonly string[]): void {
+    for (let i = 0; i < texts.length; i++) this.#list[i] = this.#addresses.get(texts[i]!)!;
+    this.length = texts.length;
   }
 }

@@ -7,7 +7,7 @@ import type {
   WorkerModel,
   WorkerResult,
 } from "@tritonjs/core/backend";
-import type { InstanceDevice, InstanceInfo, OpenModel, Tensors } from "@tritonjs/core/internal";
+import type { InstanceInfo, InstancePlace, OpenModel, Tensors } from "@tritonjs/core/internal";
 import { disableTelemetry, importPeer, sequenceTensors, splitOutputs } from "@tritonjs/core/internal/worker";
 import { definedMembers, errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { InferenceSession } from "onnxruntime-node";
@@ -133,7 +133,7 @@ const NUMBERED: ReadonlySet<string> = new Set([
  * `cpu` for any other.
  */
 export function providersFor(
-  { kind, id }: InstanceDevice,
+  { kind, id }: InstancePlace,
   given: readonly ExecutionProvider[] | undefined,
 ): readonly ExecutionProvider[] {
   const providers = given ?? (kind === "KIND_GPU" ? ["cuda", "cpu"] : ["cpu"]);
@@ -280,7 +280,7 @@ async function execute(
   return { separate };
 }
 
-/** Outputs that the model has to compute: those of the configuration, and the states of sequences. */
+/** Outputs that a batch can have: those of the configuration, and the states of sequences. */
 export function outputNamesOf({
   output,
   sequenceBatching,
@@ -289,8 +289,12 @@ export function outputNamesOf({
   return [...new Set([...output.map(({ name }) => name), ...sequenceTensors(sequenceBatching).outputs])];
 }
 
-/** Chooses the outputs of a batch: those that its requests ask for, none for all, and the states of sequences. */
-function neededOutputs(config: ModelConfig): (requested: readonly string[]) => readonly string[] {
+/**
+ * Chooses the outputs of a batch: those that its requests ask for, none for all, and the states of sequences.
+ *
+ * @param config configuration of the model
+ */
+export function neededOutputs(config: ModelConfig): (requested: readonly string[]) => readonly string[] {
   const all = outputNamesOf(config);
   const states = new Set(sequenceTensors(config.sequenceBatching).outputs);
   return (requested) =>

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { audio } from "@tritonjs/backends/media";
 import { Triton } from "@tritonjs/core";
+import ndarray from "ndarray";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
 import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
@@ -36,6 +37,52 @@ describe("filter banks of samples", () => {
       inferFunc: audio({ ...options, ...given }),
       config: { maxBatchSize: 8 },
     });
+
+  it("are refused by their length before a call in process copies them, as steps of ensembles too", async () => {
+    await bind({ maxSeconds: 2, inputLengthsName: undefined }).ready();
+    triton.bindEnsemble({
+      modelName: "inner",
+      inputs: [{ name: "audio", dtype: "FP32", shape: [-1] }],
+      outputs: [{ name: "frames", dtype: "FP32", shape: [-1, 80] }],
+      steps: [{ modelName: "features", inputMap: { wav: "audio" }, outputMap: { speech: "frames" } }],
+      config: { maxBatchSize: 8 },
+    });
+    const outer = triton.bindEnsemble({
+      modelName: "outer",
+      inputs: [{ name: "signal", dtype: "FP32", shape: [-1] }],
+      outputs: [{ name: "found", dtype: "FP32", shape: [-1, 80] }],
+      steps: [{ modelName: "inner", inputMap: { audio: "signal" }, outputMap: { frames: "found" } }],
+      config: { maxBatchSize: 8 },
+    });
+    await outer.ready();
+    // Rows are joined, and others copied, by the time that the call returns its promise.
+    const bytesFor = async (call: () => Promise<unknown>) => {
+      const before = process.memoryUsage().arrayBuffers;
+      const pending = outcomeOf(call());
+      const bytes = process.memoryUsage().arrayBuffers - before;
+      return { bytes, outcome: await pending };
+    };
+    const long = new Float32Array(16_000 * 200);
+    const fault = "INVALID_ARG input 'wav': expected at most 2 seconds of audio, got 200.0";
+    const byPath = "INVALID_ARG in ensemble 'outer', in ensemble 'inner', input 'wav': ";
+    const calls: [() => Promise<unknown>, string][] = [
+      [() => triton.infer("features", { wav: [long] }), fault],
+      [() => triton.infer("features", { wav: ndarray(long, [1, long.length]) }), fault],
+      [() => outer.infer({ signal: [long] }), byPath + fault.slice("INVALID_ARG input 'wav': ".length)],
+      [() => outer.inferSample({ signal: long }), byPath + fault.slice("INVALID_ARG input 'wav': ".length)],
+    ];
+    for (const [call, expected] of calls) {
+      const { bytes, outcome } = await bytesFor(call);
+      expect(outcome).toBe(expected);
+      expect(bytes).toBeLessThan(long.byteLength / 10);
+    }
+    const short = long.subarray(0, 16_000);
+    expect((await outer.infer({ signal: [short] })).found!.shape).toEqual([1, 98, 80]);
+    const { bytes } = await bytesFor(() => triton.infer("features", { wav: [short] }));
+    expect(bytes).toBeGreaterThanOrEqual(short.byteLength);
+    // Once: joining the rows is the copy.
+    expect(bytes).toBeLessThan(1.9 * short.byteLength);
+  });
 
   it("have the frames of each row, with zeros up to those of the longest row", async () => {
     const model = bind();

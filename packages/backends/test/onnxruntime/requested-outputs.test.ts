@@ -56,6 +56,34 @@ describe.each(["worker", "native"] as const)("a batch of the engine '%s'", (engi
     expect(handle.statistics()).toMatchObject({ inferenceCount: 9, executionCount: 3 });
   });
 
+  it("does not take outputs that no request asks for", async () => {
+    // The file declares a shape for `wrong` that the values do not have, which only an output that is taken shows.
+    const wrong = onnxModel({
+      name: "wrong",
+      opset: 17,
+      inputs: [value("x")],
+      outputs: [value("twice"), value("wrong")],
+      nodes: [
+        { op: "Add", inputs: ["x", "x"], outputs: ["twice"] },
+        { op: "Concat", inputs: ["x", "x", "x"], outputs: ["three"], attributes: { axis: { int: 1 } } },
+        { op: "Reshape", inputs: ["three", "shape"], outputs: ["wrong"] },
+      ],
+      initializers: [{ name: "shape", dims: [2], data: new BigInt64Array([-1n, 3n]) }],
+    });
+    const handle = triton.bind({
+      modelName: `wrong-${engine}`,
+      inferFunc: onnxruntime({ model: wrong, engine } as OnnxRuntimeOptions),
+      config: { maxBatchSize: 8 },
+    });
+    const ask = (...requestedOutputs: string[]) => {
+      const options = { priority: 0, requestedOutputs };
+      return handle.infer({ x: [[2]] }, options);
+    };
+    expect(numbers(await ask("twice"))).toEqual({ twice: [4] });
+    await expect(ask("twice", "wrong")).rejects.toThrow("expected shape [-1,1], got [1,3]");
+    expect(numbers(await ask("twice"))).toEqual({ twice: [4] });
+  });
+
   it("keeps the states of sequences that ask for other outputs", async () => {
     const states = [{ input: "past", output: "present", dtype: "FP32", shape: [1] }] as const;
     const handle = triton.bind({ modelName: `sum-${engine}`, inferFunc, config: { sequence: { states } } });

@@ -15,6 +15,7 @@ import {
   tensorFromValue,
   type ValueTarget,
 } from "@tritonjs/protocol";
+import type { ModelVersion } from "../model/model-version.js";
 import { type InferenceResponse, withParameters } from "../request/inference-response.js";
 import { getOrAdd } from "../system/collections.js";
 import { copyTensor } from "../tensor-rows.js";
@@ -36,18 +37,18 @@ export type OutputArrays = Record<string, ReturnType<typeof ndArrayOf>>;
 const UNKNOWN_INPUT = Tensor.fromElements("BYTES", [1], [new Uint8Array()]);
 
 /**
- * Converts values to tensors.
+ * Converts values to tensors. Numbers are copied once: a tensor that was made of a list has memory of its own.
  *
  * @param model a tensor on a GPU is not copied for a model that takes such tensors
  * @param added whether the values are one sample, to which the batch axis is added
  * @throws TritonError INVALID_ARG for a value that cannot become a tensor of the input's data type.
  */
 export function toTensors(
-  model: { readonly config: ModelConfig; readonly takesSources: boolean },
+  model: Pick<ModelVersion, "config" | "takesSources" | "checkInput">,
   values: InputValues,
   added: boolean,
 ): Map<string, Tensor> {
-  const { config } = model;
+  const { config, checkInput } = model;
   if (typeof values !== "object" || values === null) {
     const got = values === null ? "null" : typeof values;
     throw errorFor(
@@ -65,9 +66,11 @@ export function toTensors(
       tensors.set(name, UNKNOWN_INPUT);
       continue;
     }
-    const tensor = tensorFromValue(value, added ? target.sample : target.whole);
+    const checkShape = checkInput && ((given: Shape) => checkInput(name, given));
+    const tensor = tensorFromValue(value, added ? target.sample : target.whole, checkShape);
     const shape = added && target.hasRows ? rowOf(tensor.shape, target) : tensor.shape;
-    const stays = tensor.source !== undefined && model.takesSources;
+    const isOwn = Array.isArray(value) && tensor.datatype !== "BYTES";
+    const stays = isOwn || (tensor.source !== undefined && model.takesSources);
     tensors.set(name, stays ? tensor.reshaped(shape) : copyTensor(tensor, shape));
   }
   return tensors;
@@ -120,16 +123,21 @@ export function toArrays(
       (arrays as Record<string, unknown>)[name] = tensor;
       continue;
     }
-    const shape = added && !isShapeTensor(config, name) ? tensor.shape.slice(1) : tensor.shape;
+    const shape = added ? sampleShape(config, name, tensor.shape) : tensor.shape;
     arrays[name] = ndArrayOf(tensor.copyElements(), shape, tensor.datatype, "output", name, config.name);
   }
   const { parameters } = response;
   return parameters === NO_PARAMETERS ? arrays : withParameters(arrays, parameters);
 }
 
-function isShapeTensor(config: ModelConfig, name: string): boolean {
-  for (const output of config.output) if (output.isShapeTensor && output.name === name) return true;
-  return false;
+/** Shape of an output for one sample. Where all dimensions are known, it is that of the configuration. */
+function sampleShape({ output }: ModelConfig, name: string, shape: Shape): Shape {
+  for (const declared of output) {
+    if (declared.name !== name) continue;
+    if (declared.isShapeTensor) return shape;
+    if (!declared.dims.includes(-1)) return declared.dims;
+  }
+  return shape.slice(1);
 }
 
 /**

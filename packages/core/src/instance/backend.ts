@@ -3,6 +3,7 @@ import type {
   InstanceHosting,
   Isolation,
   ModelConfig,
+  Shape,
   TensorSpec,
   TritonError,
 } from "@tritonjs/protocol";
@@ -15,6 +16,7 @@ import type { InstancePlacement } from "../config/instance-groups.js";
 import type { Log } from "../observe/log.js";
 import type { OutputChecker } from "../request/inference-response.js";
 import type { ExecutableRequest } from "../request-info.js";
+import type { CudaPools } from "../shared-memory/cuda-pools.js";
 import type { Clock } from "../system/clock.js";
 import type { HostPolicy } from "../system/host-policy.js";
 
@@ -70,6 +72,8 @@ export interface ExecutorContext {
   readonly log: Log;
   /** Registry of further metrics besides those of the library: `triton.metrics`. */
   readonly metrics: () => Registry;
+  /** Pools of memory for tensors on GPUs; undefined for an executor that is not part of a server. */
+  readonly cuda?: CudaPools | undefined;
   /** The models of the repository; undefined for an executor that is not part of a server. */
   readonly control?: ModelControl | undefined;
 }
@@ -242,6 +246,14 @@ export type CallbackExecution = Omit<Execution, "watch">;
 export type ExecutionResult = Tensors | TritonError | typeof RESCHEDULE;
 
 /**
+ * Refuses an input by its shape alone.
+ *
+ * @param shape shape that the caller gave, without the batch axis for a single sample
+ * @throws TritonError INVALID_ARG for an input that the model would refuse
+ */
+export type InputCheck = (name: string, shape: Shape) => void;
+
+/**
  * Runs batches on this thread, in a worker or in a process. It runs one batch at a time, unless it has `capacity` for
  * more. It knows neither queues nor statistics.
  */
@@ -279,6 +291,8 @@ export interface Executor {
    * inputs. Steps of ensembles then pass such tensors on as they are. @default false
    */
   readonly takesSources?: boolean;
+  /** Refuses inputs of calls in process before they are copied. Absent if the model has no limit for shapes. */
+  readonly checkInput?: InputCheck | undefined;
   /** Prepares to run; rejects if the model cannot be loaded. */
   start(): Promise<void>;
   /**

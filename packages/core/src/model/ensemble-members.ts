@@ -1,6 +1,8 @@
 import { errorFor, type ModelConfig, type ModelEnsembleStep, TritonError } from "@tritonjs/protocol";
 import { checkMembers } from "../config/ensemble.js";
 import { validateConfig } from "../config/resolve-config.js";
+import type { InputCheck } from "../instance/backend.js";
+import { inEnsemble } from "../scheduler/ensemble-steps.js";
 import type { ModelState } from "./version-status.js";
 
 /** A model as seen by the ensembles that it is part of. */
@@ -10,6 +12,7 @@ interface MemberView {
   readonly config: ModelConfig;
   readonly state: ModelState;
   readonly reason: string;
+  readonly checkInput?: InputCheck | undefined;
 }
 
 /**
@@ -29,6 +32,8 @@ interface EnsembleState {
 
 /** Follows the members of an ensemble, which is ready while all of them are ready and fit. */
 export class EnsembleMembers {
+  /** Asks the steps that read an input of the ensemble. Undefined if none of them has limits. */
+  checkInput: InputCheck | undefined;
   #ready = new Pending();
 
   constructor(private readonly config: ModelConfig) {}
@@ -51,6 +56,7 @@ export class EnsembleMembers {
     config.modelTransactionPolicy = { decoupled };
     const all = [...problems, ...validateConfig(config)];
     if (all.length > 0) return this.#unavailable("INVALID_ARG", all, true);
+    this.checkInput = checkBySteps(config, memberOf);
     this.#ready.resolve();
     return { state: "READY", reason: "" };
   }
@@ -77,6 +83,29 @@ export class EnsembleMembers {
     if (failed) this.#ready.reject(new TritonError(code, text, { reason }));
     return { ...state, unfit: code === "INVALID_ARG" };
   }
+}
+
+function checkBySteps(
+  { name: ensemble, ...config }: ModelConfig,
+  memberOf: MemberOf,
+): InputCheck | undefined {
+  const readers = config.ensembleScheduling!.step.flatMap((step) => {
+    const member = memberOf(step)!;
+    if (member.checkInput === undefined) return [];
+    return Object.entries(step.inputMap).map(([input, tensor]) => ({ tensor, input, member }));
+  });
+  const inputs = new Set(config.input.map(({ name }) => name));
+  if (!readers.some(({ tensor }) => inputs.has(tensor))) return undefined;
+  return (name, shape) => {
+    for (const { tensor, input, member } of readers) {
+      if (tensor !== name) continue;
+      try {
+        member.checkInput?.(input, shape);
+      } catch (error) {
+        throw inEnsemble(ensemble, TritonError.from(error));
+      }
+    }
+  };
 }
 
 function missingMember(ensemble: string, step: ModelEnsembleStep, member: MemberView | undefined): string[] {

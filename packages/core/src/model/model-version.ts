@@ -10,6 +10,7 @@ import type { Payload } from "../batch/payload.js";
 import { countInstances } from "../config/instance-groups.js";
 import { hasDeadlines, isShortestFirst, shareSetting } from "../config/model-options.js";
 import { initialStates } from "../config/sequence-batching.js";
+import type { InputCheck } from "../instance/backend.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import { modelState } from "../observe/diagnostics-channels.js";
 import type { Log } from "../observe/log.js";
@@ -134,6 +135,14 @@ export class ModelVersion implements RegisteredVersion {
       this.config.responseCache?.enable !== true &&
       this.instances.instances.every(({ executor }) => executor.takesSources === true)
     );
+  }
+
+  /** Refuses inputs by their shapes. Undefined without a limit, and while several versions share the requests. */
+  get checkInput(): InputCheck | undefined {
+    if (this.router !== undefined) return undefined;
+    return this.#members === undefined
+      ? this.instances.instances[0]?.executor.checkInput
+      : this.#members.checkInput;
   }
 
   get crashReason(): string | undefined {

@@ -16,6 +16,7 @@ import {
   EnsembleTensor,
   ensembleAnswer,
   type FindMember,
+  inEnsemble,
   type PlannedStep,
   sequenceOf,
   stepInputs,
@@ -287,13 +288,12 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
       request.cancel(timeoutError());
       return;
     }
-    const message = `in ensemble '${config.name}', ${error.message}`;
-    const answer = new TritonError(error.code, message, { reason: error.reason, cause: error });
+    const answer = inEnsemble(config.name, error);
     const totalMs = clock.now() - request.queueStart;
     statistics.recordFailure("OTHER", totalMs);
     // Like Triton, count the request once more if no other step is in flight: dashboards and alerts rely on it.
     if (this.#underWay === 0) statistics.recordFailure("OTHER", totalMs);
-    this.givenUp(request, new TritonError("CANCELLED", message, { cause: error }));
+    this.givenUp(request, new TritonError("CANCELLED", answer.message, { cause: error }));
     request.respondError(answer);
   }
 

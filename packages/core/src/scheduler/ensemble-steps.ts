@@ -1,4 +1,4 @@
-import { type ModelConfig, matchesShape, NO_PARAMETERS, type Tensor } from "@tritonjs/protocol";
+import { type ModelConfig, matchesShape, NO_PARAMETERS, type Tensor, TritonError } from "@tritonjs/protocol";
 import type { InferenceRequest } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import { type SequencePlace, sequenceParameters } from "../request-info.js";
@@ -93,6 +93,12 @@ export class EnsemblePlan {
     );
     return { consumers, requestedOutputs, readers, outputs, inner };
   }
+}
+
+/** The error of a step for the caller of its ensemble. */
+export function inEnsemble(ensemble: string, error: TritonError): TritonError {
+  const { code, message, reason } = error;
+  return new TritonError(code, `in ensemble '${ensemble}', ${message}`, { reason, cause: error });
 }
 
 /** A model of an ensemble, as its steps see it. */

@@ -4,6 +4,7 @@ import { setPriority } from "node:os";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { errorFor, type InstanceHosting, TritonError } from "@tritonjs/protocol";
+import type { InputCheck } from "../instance/backend.js";
 import { type Clock, quietClock, type Timer } from "../system/clock.js";
 import { type HostPolicy, isPlaced, startBound } from "../system/host-policy.js";
 import { startProcess, takeLastDescriptors } from "../system/start-process.js";
@@ -41,6 +42,8 @@ export interface WorkerProgram {
   readonly reusesThread?: boolean;
   /** Time limit for loading in milliseconds, for programs that can be interrupted. @default no limit */
   readonly loadTimeoutMs?: number | undefined;
+  /** Refuses inputs before they go to the worker. @default none is refused */
+  readonly checkInput?: InputCheck;
 }
 
 export interface WorkerPlace {

@@ -46,6 +46,7 @@ export class WorkerExecutor implements Executor {
   readonly mustFinish: boolean;
   readonly takesAhead: boolean;
   readonly releasesInputs = true;
+  readonly checkInput: Executor["checkInput"];
   /** True if the worker has to know of cancelled requests. */
   readonly #watches: boolean;
   details: Readonly<Record<string, string>> = {};
@@ -74,6 +75,7 @@ export class WorkerExecutor implements Executor {
   constructor(program: WorkerProgram, instance: WorkerInstance) {
     this.#program = program;
     this.#instance = instance;
+    this.checkInput = program.checkInput;
     this.isolation = isolationOf(instance);
     this.mustFinish = this.isolation === "worker" && !program.interruptible;
     this.#watches = program.tensorsOnly !== true || instance.hosting?.abandonedTimeoutMs !== undefined;
