@@ -43,4 +43,4 @@ export const ONNX_INSTALLED = { megabytes: 28, packages: 17 };
 export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 69.5, gzippedKilobytes: 23.4 };
 
 /** `@tritonjs/core/web` as one file for a browser, with all that it needs. docs/web.md states the number. */
-export const WEB_CORE_BUNDLE = { minifiedKilobytes: 315, gzippedKilobytes: 105 };
+export const WEB_CORE_BUNDLE = { minifiedKilobytes: 320, gzippedKilobytes: 107 };
