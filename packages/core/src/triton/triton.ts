@@ -2,7 +2,6 @@ import {
   assertOptions,
   errorFor,
   type InferOptions,
-  type ModelConfig,
   type NamedInputs,
   type NamedOutputs,
   type TensorSpec,
