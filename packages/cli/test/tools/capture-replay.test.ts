@@ -147,7 +147,7 @@ describe("captured requests", () => {
     await send(10);
     await triton.close();
     expect(tracer.lostSpans).toBe(lostSpans);
-    expect(await readdir(directory)).toHaveLength(1);
+    expect(await readdir(directory)).not.toEqual([]);
   });
 
   it("are lost when writing fails, and touch no request", async () => {
