@@ -16,7 +16,8 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   // Rollouts, captures and the core for the web are 100 kB of it, on subpaths that are loaded when used.
   core: { packedKilobytes: 500, unpackedKilobytes: 1_830, dependencies: 6 },
   // With the C interface of ONNX Runtime, all its providers, the doctor for GPUs, and the WebAssembly of trees and filter banks.
-  backends: { packedKilobytes: 230, unpackedKilobytes: 800, dependencies: 1 },
+  // A quarter of it makes forms of models, with the runtime of protobuf messages: `optimize` loads it.
+  backends: { packedKilobytes: 320, unpackedKilobytes: 1150, dependencies: 1 },
   // A third of it is the dashboard and its page, with the 80 kB of its libraries that browsers load.
   http: { packedKilobytes: 139, unpackedKilobytes: 440, dependencies: 1 },
   grpc: { packedKilobytes: 46, unpackedKilobytes: 170, dependencies: 2 },
@@ -25,7 +26,7 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   // Grammars of structured texts are 25 kB.
   llm: { packedKilobytes: 175, unpackedKilobytes: 640, dependencies: 4 },
   // Most of it measures and tunes. Seven of the dependencies are our packages, which the command loads when it uses them.
-  cli: { packedKilobytes: 242, unpackedKilobytes: 870, dependencies: 9 },
+  cli: { packedKilobytes: 252, unpackedKilobytes: 880, dependencies: 9 },
 };
 
 /** Files that an application gets with core alone. */
