@@ -27,7 +27,7 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   // Grammars of structured texts are 25 kB.
   llm: { packedKilobytes: 195, unpackedKilobytes: 700, dependencies: 4 },
   // Most of it measures and tunes. Seven of the dependencies are our packages, which the command loads when it uses them.
-  cli: { packedKilobytes: 242, unpackedKilobytes: 870, dependencies: 9 },
+  cli: { packedKilobytes: 252, unpackedKilobytes: 880, dependencies: 9 },
 };
 
 /** Files that an application gets with core alone. */

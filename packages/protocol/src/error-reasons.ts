@@ -45,6 +45,12 @@ export const errorReasons = {
     text: "Request timeout expired",
     action: "Send fewer requests at a time, raise their time limit, or add instances.",
   },
+  FILE_NOT_WRITTEN: {
+    code: "UNAVAILABLE",
+    meaning: "A file of a model could not be written. A file that was there before is unchanged.",
+    text: "cannot write 'model.onnx': ENOSPC: no space left on device, write; a file that was there is unchanged",
+    action: "Make room on the disk, or give another folder that this process may write.",
+  },
   DEADLINE_TOO_CLOSE: {
     code: "UNAVAILABLE",
     meaning:

@@ -386,7 +386,7 @@ export async function replaceFile(path: string, parts: Iterable<Uint8Array | str
     await rm(draft, { force: true }).catch(() => {});
     if (TritonError.is(error)) throw error;
     const text = `cannot write '${path}': ${(error as Error).message}; a file that was there is unchanged`;
-    throw new TritonError("UNAVAILABLE", text, { cause: error });
+    throw errorFor("FILE_NOT_WRITTEN", text, { cause: error });
   }
 }
 

@@ -81,7 +81,7 @@ export async function precisionForm(
     const text =
       `cannot make the folder '${folder}' for forms of models: ${(error as Error).message}; set another one by ` +
       "--backend-config=onnxruntime,optimization-cache=<folder>";
-    throw new TritonError("UNAVAILABLE", text, { cause: error });
+    throw errorFor("FILE_NOT_WRITTEN", text, { cause: error });
   }
   await inThread({ model, file, precision });
   return file;
