@@ -14,20 +14,23 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   // Most of it is the generated code of the protocol's messages. It has the runtime of protobufjs in it.
   protocol: { packedKilobytes: 170, unpackedKilobytes: 1_400, dependencies: 2 },
   // Rollouts, captures and the core for the web are 100 kB of it, on subpaths that are loaded when used.
-  core: { packedKilobytes: 510, unpackedKilobytes: 1_830, dependencies: 6 },
+  // Fake models, comparisons of tensors and checks of a model are another 35 kB, on the subpath for tests.
+  core: { packedKilobytes: 570, unpackedKilobytes: 2_050, dependencies: 6 },
   // With the C interface of ONNX Runtime, all its providers, the doctor and the memory for GPUs, and the WebAssembly of trees and filter banks.
-  backends: { packedKilobytes: 250, unpackedKilobytes: 850, dependencies: 1 },
+  // A quarter of it makes forms of models, with the runtime of protobuf messages: `optimize` and SavedModels load it.
+  backends: { packedKilobytes: 350, unpackedKilobytes: 1_250, dependencies: 1 },
   // ONNX Runtime as WebAssembly.
   "onnxruntime-wasm": { packedKilobytes: 4_200, unpackedKilobytes: 14_500, dependencies: 1 },
   // A third of it is the dashboard and its page, with the 80 kB of its libraries that browsers load.
   http: { packedKilobytes: 139, unpackedKilobytes: 440, dependencies: 1 },
   grpc: { packedKilobytes: 46, unpackedKilobytes: 170, dependencies: 2 },
-  client: { packedKilobytes: 52, unpackedKilobytes: 205, dependencies: 3 },
+  // The types of served models and recordings are 17 kB of it.
+  client: { packedKilobytes: 57, unpackedKilobytes: 226, dependencies: 3 },
   // A quarter of it reads what models write and want: forms of tool calls, chat templates, tokenizers of SentencePiece.
   // Grammars of structured texts are 25 kB.
   llm: { packedKilobytes: 195, unpackedKilobytes: 700, dependencies: 4 },
   // Most of it measures and tunes. Seven of the dependencies are our packages, which the command loads when it uses them.
-  cli: { packedKilobytes: 252, unpackedKilobytes: 880, dependencies: 9 },
+  cli: { packedKilobytes: 275, unpackedKilobytes: 960, dependencies: 9 },
 };
 
 /** Files that an application gets with core alone. */
