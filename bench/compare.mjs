@@ -75,13 +75,23 @@ function commitOf(revision, git) {
 
 const STREAM_MESSAGES = 200;
 
+/**
+ * Each measurement is of a program of its own: what V8 makes of the same code differs by up to 10% from one process to
+ * the next.
+ */
 const inProcess = (concurrency) => async (trees) => {
-  const [ours, theirs] = await Promise.all(
-    trees.map((tree) => startProgram("in-process", { kind: "tritonjs" }, tree)),
+  const run = async (tree) => {
+    const program = await startProgram("in-process", { kind: "tritonjs" }, tree);
+    await program.call("run", concurrency, SECONDS);
+    const figures = await program.call("run", concurrency, SECONDS);
+    await program.stop();
+    return figures;
+  };
+  const runs = await runPairs(
+    () => run(trees[0]),
+    () => run(trees[1]),
+    { warmUp: false },
   );
-  const call = (program) => () => program.call("run", concurrency, SECONDS);
-  const runs = await runPairs(call(ours), call(theirs));
-  await Promise.all([ours.stop(), theirs.stop()]);
   const micros = (run) => run.cpuMicroseconds;
   const cpu = ratioOf({ ours: runs.reference, reference: runs.ours }, micros);
   const { ratios, ...ratio } = ratioOf(runs);

@@ -4,8 +4,8 @@
  * Vulkan in software there (SwiftShader, lavapipe). This shows that the benchmark runs, and is not published.
  * BENCH_PROVIDERS names other providers.
  *
- * Then measures the engine `native`: a request through three steps of an ensemble whose tensors stay on the GPU, and the
- * second start of TensorRT. `gpu-python` measures PyTorch and runs last.
+ * Then measures the engine `native`: a request through three steps of an ensemble whose tensors stay on the GPU, a
+ * request of one row with and without pinned memory, fixed places and a CUDA graph, and the second start of TensorRT. `gpu-python` measures PyTorch and runs last.
  */
 
 import { spawnSync } from "node:child_process";
@@ -135,6 +135,13 @@ try {
         "ms a request": short(milliseconds),
         "copies between steps": copies,
       };
+  }
+  // Elsewhere, the cases are equal: it is a rehearsal.
+  const kept = await program.call("memory", software ? "cpu" : "cuda", SECONDS / 4);
+  if (!kept.works) lacking.push(`memory of cuda: ${kept.reason}`);
+  for (const [name, { milliseconds, warning }] of Object.entries(kept.rows ?? {})) {
+    native[`one row, ${name}`] = { "ms a request": short(milliseconds) };
+    if (warning !== undefined) lacking.push(`${name}: ${warning}`);
   }
   const { works, reason, first, second } = await program.call("starts");
   if (!works) lacking.push(`tensorrt: ${reason}`);

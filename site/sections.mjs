@@ -37,7 +37,7 @@ export const SECTIONS = [
     ],
   },
   { text: "Pages and the edge", pages: ["web"] },
-  { text: "Text", pages: ["text-generation", "text-generation-decoder", "openai"] },
+  { text: "Text", pages: ["text-generation", "text-generation-decoder", "openai", "agents"] },
   {
     text: "Serving",
     pages: ["http", "grpc", "client", "cli", "shared-memory", "request-memory"],

@@ -79,6 +79,59 @@ async function ensembleOf(triton, provider, seconds) {
   };
 }
 
+/** How the memory of a model on CUDA is kept, from the slowest to the fastest. */
+const KEPT = {
+  "copied by ONNX Runtime": { pools: { pinnedMemoryPoolByteSize: 0, cudaMemoryPoolByteSize: { 0: 0 } } },
+  "at fixed places": { pools: { pinnedMemoryPoolByteSize: 0 } },
+  "at fixed places, pinned": { pools: {} },
+  "at fixed places, pinned, CUDA graph": { pools: {}, options: { enable_cuda_graph: true } },
+};
+
+/** Milliseconds of a request of one row by how its memory is kept. A model that changes its answer is an error. */
+async function memory(provider, seconds) {
+  const rows = {};
+  let expected;
+  for (const [name, { pools, options }] of Object.entries(KEPT)) {
+    const warnings = [];
+    const triton = new Triton(pools);
+    try {
+      const { bytes, shape } = onnxModels.layer();
+      const asked = provider === "cuda" ? { name: provider, ...options } : provider;
+      const model = triton.bind({
+        modelName: "model",
+        inferFunc: onnxruntime({
+          model: bytes,
+          engine: "native",
+          executionProviders: [asked],
+          onWarning: (text) => warnings.push(text),
+        }),
+        config: { maxBatchSize: 64 },
+      });
+      await model.ready();
+      const { executionProvider } = model.instances()[0].details;
+      if (executionProvider !== provider) return { works: false, reason: warnings[0] };
+      const x = Tensor.fromElements("FP32", [1, ...shape], new Float32Array(shape[0]).fill(0.5));
+      const { y } = await model.infer({ x });
+      expected ??= y.data[0];
+      if (!(Math.abs(y.data[0] - expected) <= 1e-3 * Math.abs(expected))) {
+        return { works: false, reason: `${name}: expected ${expected}, got ${y.data[0]}` };
+      }
+      const times = [];
+      const end = performance.now() + seconds * 1000;
+      while (times.length < 3 || performance.now() < end) {
+        const start = performance.now();
+        await model.infer({ x });
+        times.push(performance.now() - start);
+      }
+      rows[name] = { milliseconds: median(times), details: model.instances()[0].details };
+      if (warnings.length > 0) rows[name].warning = warnings[0];
+    } finally {
+      await triton.close();
+    }
+  }
+  return { works: true, rows };
+}
+
 /** Tensors that all steps but the first have copied to the device. */
 function copiesBetween(members) {
   return members
@@ -135,4 +188,4 @@ async function startOf(folder) {
   }
 }
 
-answerCalls({ wrong, ensemble, starts });
+answerCalls({ wrong, ensemble, memory, starts });

@@ -51,4 +51,4 @@ console.log(`species ${species!.get(0, 0)} and ${species!.get(1, 0)}`);
 
 const page = await triton.service.metrics();
 const figures = page.split("\n").filter((line) => line.startsWith("nv_gpu_"));
-console.log(figures.length > 0 ? figures.join("\n") : "no metrics of GPUs: nvidia-smi lists none");
+console.log(figures.length > 0 ? figures.join("\n") : "no metrics of GPUs: the driver lists none");

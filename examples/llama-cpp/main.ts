@@ -3,19 +3,21 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
-import { openLlama } from "./llama-engine.js";
+import { llamacpp } from "@tritonjs/llm/llamacpp";
 import { tinyLlama } from "./tiny-llama.js";
 
 const folder = await mkdtemp(join(tmpdir(), "llama-cpp-"));
-const modelPath = process.env.GGUF ?? join(folder, "tiny.gguf");
-if (process.env.GGUF === undefined) await writeFile(modelPath, tinyLlama());
+const file = process.env.GGUF ?? join(folder, "tiny.gguf");
+if (process.env.GGUF === undefined) await writeFile(file, tinyLlama());
 
-const llama = await openLlama({ modelPath });
 const triton = new Triton();
-const model = triton.bind({ modelName: "llama", inferFunc: llama.generate });
-const embed = triton.bind({ modelName: "embed", inferFunc: llama.embed });
+const model = triton.bind({ modelName: "llama", inferFunc: llamacpp({ model: file, sequences: 4 }) });
+const embed = triton.bind({ modelName: "embed", inferFunc: llamacpp({ model: file, task: "embedding" }) });
+const decoder = new TextDecoder();
+const textOf = (tensor: { get(index: number): unknown } | undefined) =>
+  decoder.decode(tensor!.get(0) as Uint8Array);
 
-const options = JSON.stringify({ max_tokens: 16, temperature: 0, seed: 1 });
+const options = JSON.stringify({ max_tokens: 16, temperature: 0, ignore_eos: true });
 const ask = {
   text_input: ["once upon a time"],
   sampling_parameters: [options],
@@ -23,13 +25,13 @@ const ask = {
 };
 const wants = { return_finish_reason: [true], return_num_output_tokens: [true] };
 for await (const { finish_reason, num_output_tokens } of model.stream({ ...ask, ...wants })) {
-  console.log(`${num_output_tokens.get(0)} tokens, then ${finish_reason.text()}`);
+  console.log(`${num_output_tokens!.get(0)} tokens, then ${textOf(finish_reason)}`);
 }
 
 // Eight texts at a time, four in llama.cpp and four in the queue.
 const texts = await Promise.all(
   Array.from({ length: 8 }, async () => {
-    for await (const { text_output } of model.stream(ask)) return text_output.text();
+    for await (const { text_output } of model.stream(ask)) return textOf(text_output);
     return "";
   }),
 );
@@ -43,8 +45,7 @@ for await (const _ of model.stream({ messages: [messages], stream: [true] })) {
 console.log(`left a chat after ${read} pieces`);
 
 const { embedding } = await embed.inferSample({ text_input: ["hello"] });
-console.log(`an embedding of ${embedding.data.length} numbers`);
+console.log(`an embedding of ${embedding!.shape.at(-1)} numbers`);
 
 await triton.close();
-await llama.close();
 await rm(folder, { recursive: true });

@@ -68,7 +68,6 @@ const REFUSED: readonly (readonly [
   ["dali", 'backend: "dali"', "model.dali", ["image", "substitute"]],
   ["openvino", 'backend: "openvino"', "model.xml", ["ONNX"]],
   ["torch_aoti", 'platform: "torch_aoti"', "model.pt2", ["TorchScript"]],
-  ["tensorflow_graphdef", 'platform: "tensorflow_graphdef"', "model.graphdef", ["tensorflowjs_converter"]],
   ["vllm", 'backend: "vllm"', "model.json", ["vllm serve"]],
   ["tensorrtllm", 'backend: "tensorrtllm"', "model.json", ["trtllm-serve"]],
   ["mxnet", 'backend: "mxnet"', "model.params", ["mxnet.onnx.export_model"]],

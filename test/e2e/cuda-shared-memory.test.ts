@@ -1,11 +1,9 @@
-import { execFileSync } from "node:child_process";
-import { symlink } from "node:fs/promises";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import koffi from "koffi";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { cCompiler, compileCudart, withoutCompiler } from "../support/cudart-stand-in.js";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 import { RepositoryOnDisk } from "../support/repository-on-disk.js";
@@ -15,44 +13,26 @@ import { RepositoryOnDisk } from "../support/repository-on-disk.js";
  * memory. The client is this process, and the server another one: handles of CUDA are for other processes.
  */
 
-const source = fileURLToPath(new URL("../support/cudart-stand-in.c", import.meta.url));
-
-function compiler(): string | undefined {
-  return ["cc", "gcc", "clang"].find((name) => {
-    try {
-      execFileSync(name, ["--version"], { stdio: "ignore" });
-      return true;
-    } catch {
-      return false;
-    }
-  });
-}
-
-const cc = process.platform === "linux" ? compiler() : undefined;
-const why = cc === undefined ? " (skipped: there is no C compiler on Linux)" : "";
-
 /** Memory of the stand-in for a GPU, of this process. */
 interface GpuMemory {
   readonly handle: Uint8Array;
   read(count: number, offset?: number): number[];
   write(values: readonly number[]): void;
+  free(): void;
 }
 
-describe.skipIf(cc === undefined)(`CUDA shared memory${why}`, () => {
+describe.skipIf(cCompiler === undefined)(`CUDA shared memory${withoutCompiler}`, () => {
   let folder: RepositoryOnDisk;
   let cuda: { allocate(byteSize: number): GpuMemory };
   beforeAll(async () => {
     folder = await RepositoryOnDisk.create({});
-    const file = join(folder.path, "libcudart.so.12");
-    execFileSync(cc!, ["-shared", "-fPIC", "-o", file, source]);
-    // The driver's function is in the same file.
-    await symlink(file, join(folder.path, "libcuda.so.1"));
-    cuda = client(file);
+    cuda = client(compileCudart(folder.path));
   });
   afterAll(() => folder[Symbol.asyncDispose]());
 
   function client(file: string) {
     const library = koffi.load(file);
+    const free = library.func("int cudaFree(uint64_t at)");
     const malloc = library.func("int cudaMalloc(uint64_t to, uint64_t size)");
     const getHandle = library.func("int cudaIpcGetMemHandle(uint64_t to, uint64_t at)");
     const memcpy = library.func("int cudaMemcpy(uint64_t to, uint64_t from, uint64_t size, int kind)");
@@ -69,6 +49,7 @@ describe.skipIf(cc === undefined)(`CUDA shared memory${why}`, () => {
             expect(memcpy(koffi.address(values), word[0]! + BigInt(offset), 4 * count, 4)).toBe(0);
             return [...values];
           },
+          free: () => expect(free(word[0])).toBe(0),
           write(values) {
             const floats = Float32Array.from(values);
             expect(memcpy(word[0], koffi.address(floats), floats.byteLength, 4)).toBe(0);
@@ -164,6 +145,25 @@ describe.skipIf(cc === undefined)(`CUDA shared memory${why}`, () => {
     await client.unregisterSystemSharedMemory();
     await client.unregisterSystemSharedMemory("r");
     expect((await client.infer("double", { inputs: x("r", 2) })).elements("y")).toHaveLength(2);
+  });
+
+  it("refuses a handle whose memory the other process has freed, and keeps regions that were registered before", async () => {
+    const client = new HttpClient((await serve()).http);
+    const gone = cuda.allocate(16);
+    const kept = cuda.allocate(16);
+    kept.write([1, 2]);
+    const region = (memory: GpuMemory) => ({ rawHandle: memory.handle, deviceId: 0, byteSize: 16 });
+    await client.registerCudaSharedMemory("kept", region(kept));
+    gone.free();
+    await expect(client.registerCudaSharedMemory("gone", region(gone))).rejects.toMatchObject({
+      message: expect.stringContaining(
+        "failed to open CUDA IPC handle: invalid resource handle (CUDA error 400)",
+      ),
+    });
+    kept.free();
+    expect((await client.infer("double", { inputs: x("kept", 2) })).elements("y")).toEqual(
+      Float32Array.of(2, 4),
+    );
   });
 
   it("takes the bytes that Triton's clients send", async () => {

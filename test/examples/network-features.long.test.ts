@@ -15,6 +15,7 @@ describe("the example of a server", () => {
     "command-line",
     "openai-endpoints",
     "tool-calls",
+    "agents",
     "client-calls",
     "classification",
     "cross-origin",

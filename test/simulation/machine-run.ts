@@ -1,6 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import { Random } from "../../packages/cli/src/data/random.js";
-import { SimulationClock } from "../../packages/cli/src/simulate/simulate.js";
+import { SharedCores } from "../../packages/cli/src/simulate/shared-cores.js";
+import { SimulationClock } from "../../packages/cli/src/simulate/simulation-clock.js";
 import type { BatcherOptions } from "../../packages/core/src/config/model-options.js";
 import { MachinePlan } from "../../packages/core/src/instance/machine-plan.js";
 import { type ClassOutcome, type LoadRun, worstShareInTime } from "./deadline-run.js";
@@ -66,48 +67,19 @@ export const MACHINE_CASES: readonly MachineCase[] = [
   },
 ];
 
-/** Cores that all running batches share equally, as a system that slices time does. */
-export class SharedCores implements SimulatedMachine {
+/** A machine whose cores all running batches share. */
+export class SharedMachine implements SimulatedMachine {
   readonly clock = new SimulationClock();
   readonly limiter: MachinePlan | undefined;
-  #running: { left: number; readonly done: () => void }[] = [];
-  #since = 0;
-  #timer: { cancel(): void } | undefined;
+  readonly #cores: SharedCores;
 
-  constructor(
-    private readonly cores: number,
-    planned: boolean,
-  ) {
+  constructor(cores: number, planned: boolean) {
+    this.#cores = new SharedCores(this.clock, cores);
     if (planned) this.limiter = new MachinePlan(this.clock, [], undefined, cores);
   }
 
   run(ms: number, done: () => void): void {
-    this.#elapse();
-    this.#running.push({ left: ms, done });
-    this.#next();
-  }
-
-  get #speed(): number {
-    return Math.min(1, this.cores / this.#running.length);
-  }
-
-  #elapse(): void {
-    const now = this.clock.now();
-    for (const one of this.#running) one.left -= (now - this.#since) * this.#speed;
-    this.#since = now;
-  }
-
-  #next(): void {
-    this.#timer?.cancel();
-    if (this.#running.length === 0) return;
-    let first = this.#running[0]!;
-    for (const one of this.#running) if (one.left < first.left) first = one;
-    this.#timer = this.clock.setTimer(first.left / this.#speed, () => {
-      this.#elapse();
-      this.#running = this.#running.filter((one) => one !== first);
-      this.#next();
-      first.done();
-    });
+    this.#cores.run(ms, done);
   }
 }
 
@@ -139,7 +111,7 @@ export async function serveMachine(
   { batcher, deadlines, planned }: MachineSetting,
   { load, seed, durationMs }: LoadRun,
 ): Promise<readonly ClassOutcome[]> {
-  const machine = new SharedCores(cores, planned);
+  const machine = new SharedMachine(cores, planned);
   const { clock } = machine;
   const served = models.map(
     ({ fixedMs, perRowMs, maxBatchSize }) =>

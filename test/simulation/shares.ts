@@ -2,7 +2,7 @@ import { TritonError } from "@tritonjs/protocol";
 import { Random } from "../../packages/cli/src/data/random.js";
 import type { BatcherOptions } from "../../packages/core/src/config/model-options.js";
 import { ShareLedger } from "../../packages/core/src/scheduler/fair-shares.js";
-import { SharedCores } from "./machine-run.js";
+import { SharedMachine } from "./machine-run.js";
 import { SimulatedModel } from "./simulated-model.js";
 
 /** A caller and its load, as a share of the full-batch capacity. */
@@ -69,7 +69,7 @@ export async function serveCallersOf(
     }),
   );
   arrivals.sort((a, b) => a.at - b.at);
-  const machine = new SharedCores(cores, planned);
+  const machine = new SharedMachine(cores, planned);
   const { clock } = machine;
   const ledger = together ? new ShareLedger() : undefined;
   const served = models.map(

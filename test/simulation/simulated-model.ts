@@ -1,5 +1,5 @@
 import type { ModelConfig } from "@tritonjs/protocol";
-import { SimulationClock } from "../../packages/cli/src/simulate/simulate.js";
+import { SimulationClock } from "../../packages/cli/src/simulate/simulation-clock.js";
 import type { Tensors } from "../../packages/core/src/batch/batch-tensors.js";
 import { planInstances } from "../../packages/core/src/config/instance-groups.js";
 import type { BatcherOptions } from "../../packages/core/src/config/model-options.js";

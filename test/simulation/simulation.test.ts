@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Random } from "../../packages/cli/src/data/random.js";
-import { SimulationClock } from "../../packages/cli/src/simulate/simulate.js";
+import { SimulationClock } from "../../packages/cli/src/simulate/simulation-clock.js";
 import { at, busyShare } from "./compare.js";
 import { svg } from "./plot.js";
 import { arrivalTimes, Durations, SCENARIOS, type Scenario } from "./scenario.js";

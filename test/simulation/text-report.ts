@@ -75,10 +75,10 @@ export async function writeTextReport(root: string, progress: (text: string) => 
   const text = lines.join("\n");
   const path = join(root, "docs", "deadlines.md");
   const document = readFileSync(path, "utf8");
-  const marked = /(<!-- texts -->\n).*(\n<!-- \/texts -->)/s;
+  const marked = /(<!-- texts -->\n).*(<!-- \/texts -->)/s;
   writeFileSync(
     path,
-    document.replace(marked, (_, begin, end) => begin + text + end),
+    document.replace(marked, (_, begin, end) => `${begin}${text}\n${end}`),
   );
   return text;
 }

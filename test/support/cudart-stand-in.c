@@ -18,6 +18,7 @@ typedef struct { char name[40]; char *at; size_t size; int owner; } Allocation;
 
 static Allocation allocations[MOST];
 static __thread int device;
+static int counts[4], failure, refusal;
 
 static Allocation *find(const void *at) {
   for (int i = 0; i < MOST; i++) {
@@ -53,6 +54,7 @@ const char *cudaGetErrorString(int error) {
     case 0: return "no error";
     case 1: return "invalid argument";
     case 2: return "out of memory";
+    case 46: return "all CUDA-capable devices are busy or unavailable";
     case 101: return "invalid device ordinal";
     case 400: return "invalid resource handle";
     default: return "unknown error";
@@ -71,10 +73,12 @@ int cudaMalloc(void **to, size_t size) {
   static int count;
   char name[40];
   Allocation *free_one = unused();
+  if (refusal) return refusal;
   if (!free_one || size > (1ul << 30)) return 2;
   snprintf(name, sizeof name, "/cudart-%d-%d", (int)getpid(), count++);
   int error = map(free_one, name, size, 1);
   if (!error) *to = free_one->at;
+  if (!error) counts[0]++;
   return error;
 }
 
@@ -82,7 +86,7 @@ int cudaFree(void *at) {
   Allocation *found = find(at);
   if (!found) return 1;
   munmap(found->at, found->size);
-  if (found->owner) shm_unlink(found->name);
+  if (found->owner) shm_unlink(found->name), counts[0]--;
   memset(found, 0, sizeof *found);
   return 0;
 }
@@ -126,11 +130,47 @@ int cudaMemcpy(void *to, const void *from, size_t size, int kind) {
 
 int cudaHostAlloc(void **to, size_t size, unsigned flags) {
   (void)flags;
-  if (size > (1ul << 30)) return 2;
-  return posix_memalign(to, 4096, size) ? 2 : 0;
+  if (refusal) return refusal;
+  if (size > (1ul << 30) || posix_memalign(to, 4096, size)) return 2;
+  counts[1]++;
+  return 0;
 }
 
-int cudaFreeHost(void *at) { free(at); return 0; }
+int cudaFreeHost(void *at) { free(at); if (at) counts[1]--; return 0; }
+
+int cudaMemset(void *at, int value, size_t size) {
+  Allocation *found = find(at);
+  if (!found || size > (size_t)(found->at + found->size - (char *)at)) return 1;
+  memset(at, value, size);
+  return 0;
+}
+
+/* Streams copy at once. Their handles are numbers, so that a wrong one is an error. */
+int cudaStreamCreateWithFlags(uintptr_t *to, unsigned flags) {
+  if (flags != 1) return 1;
+  *to = 0x5000 + ++counts[3];
+  return 0;
+}
+
+int cudaStreamDestroy(uintptr_t stream) { return (stream & ~0xfffUL) == 0x5000 ? 0 : 400; }
+
+int cudaStreamSynchronize(uintptr_t stream) {
+  if ((stream & ~0xfffUL) != 0x5000) return 400;
+  return failure;
+}
+
+int cudaMemcpyAsync(void *to, const void *from, size_t size, int kind, uintptr_t stream) {
+  if ((stream & ~0xfffUL) != 0x5000) return 400;
+  if (failure) return failure;
+  counts[2]++;
+  return cudaMemcpy(to, from, size, kind);
+}
+
+/* For tests: allocations of the GPU, pinned allocations, copies of streams, streams so far. */
+int standInCount(int which) { return counts[which]; }
+
+/* For tests: the error of all later copies, and of later allocations. */
+void standInFail(int copies, int allocations_) { failure = copies; refusal = allocations_; }
 
 /* The driver's function lies in the same file here. */
 int cuMemGetAddressRange_v2(uint64_t *base, size_t *size, uint64_t at) {

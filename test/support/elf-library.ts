@@ -7,12 +7,14 @@ export const ELF_ARM64 = 183;
  *
  * @param needed names of these libraries
  * @param machine number of the processor
+ * @param soname name by which other libraries find it once it is loaded
  */
 export function elfLibrary(
   needed: readonly string[] = [],
   machine = process.arch === "arm64" ? ELF_ARM64 : ELF_X64,
+  soname = "stand-in",
 ): Buffer {
-  const texts = ["", "stand-in", ...needed];
+  const texts = ["", soname, ...needed];
   const strings = Buffer.from(`${texts.join("\0")}\0`);
   const offsets = texts.map((_, i) =>
     Buffer.byteLength(

@@ -35,14 +35,21 @@ export {
   type TraceSummary,
   traceSummaryText,
 } from "./trace/inspect-trace.js";
-export type { TraceBatch, TraceRequest, TraceTransport } from "./trace/read-trace.js";
-export { type Recording, readTrace, recordingOf } from "./trace/read-trace.js";
-export type { ReplayFigures } from "./trace/replay.js";
 export {
   type ReplayConfig,
+  type ReplayedModel,
+  type ReplayFigures,
+  type ReplayMachineOptions,
   type ReplayOptions,
+  type ReplayPrediction,
   type ReplayResult,
   replay,
+  replayMachine,
+} from "./trace/predict.js";
+export type { TraceBatch, TraceRequest, TraceTransport } from "./trace/read-trace.js";
+export { readTrace } from "./trace/read-trace.js";
+export { type Recording, recordingOf } from "./trace/recording.js";
+export {
   replayText,
   replayTrace,
 } from "./trace/replay.js";
@@ -57,3 +64,4 @@ export {
   readCapture,
   replayAnswers,
 } from "./trace/replay-answers.js";
+export type { ClassFigures } from "./trace/replay-classes.js";

@@ -3,6 +3,7 @@
  */
 
 export {
+  findModelDirectory,
   findModelFile,
   hostingOf,
   type ModelFile,

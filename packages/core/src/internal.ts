@@ -13,16 +13,17 @@ export {
 } from "./backends/read-model-source.js";
 export { joinInputsIn, type Tensors } from "./batch/batch-tensors.js";
 export {
-  type InstanceDevice,
   type InstanceInfo,
   type ModelCaller,
   RESCHEDULE,
   type TensorAnswer,
   type TensorCaller,
 } from "./callback/infer-func.js";
+export type { InstancePlace } from "./callback/instance-device.js";
 export { completeStep } from "./config/auto-complete-config.js";
+export { defaultDynamicBatching } from "./config/defaults.js";
 export { planInstances } from "./config/instance-groups.js";
-export { shareWeights } from "./config/model-options.js";
+export { deadlineSetting, runsInLanes, shareWeights } from "./config/model-options.js";
 export { readSubstitutes } from "./config/substitutes.js";
 export { forwardHeaders, type HeaderPattern, headerPattern } from "./frontend/header-pattern.js";
 export { HostRule, isForeign, isLoopback } from "./frontend/security.js";
@@ -37,7 +38,7 @@ export { heldByInstance, inlineRequests, nextTurn } from "./instance/inline-exec
 export { requestedBy, totalRows } from "./instance/run-callable.js";
 export { lineLogger } from "./observe/create-log.js";
 export { acceptFaults, LOG_FORMATS, type LogSubject, runningFields } from "./observe/log.js";
-export type { LatencyHistogram } from "./observe/statistics.js";
+export type { DeadlineClass, LatencyHistogram } from "./observe/statistics.js";
 export {
   readTraceCount,
   readTraceLevels,
@@ -76,6 +77,7 @@ export {
   scalarOptions,
 } from "./request-info.js";
 export { Heap } from "./scheduler/priority-queue.js";
+export { dueOf } from "./scheduler/urgency-queue.js";
 export { grpcTimeoutMs, readCallerHeaders } from "./service/caller-headers.js";
 export {
   LOAD_REPORT_FORMAT_HEADER,
@@ -90,6 +92,8 @@ export type {
   ObservedModel,
   ServerInspector,
 } from "./service/server-inspector.js";
+export type { CudaPools, PinnedMemory, PoolMemory } from "./shared-memory/cuda-pools.js";
+export type { CudaStream } from "./shared-memory/cuda-runtime.js";
 export {
   type RegionRange,
   type RequestedRange,

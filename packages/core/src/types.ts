@@ -27,11 +27,11 @@ export type {
   CallInputs,
   CallOutputs,
   ContextCallOptions,
-  InstanceDevice,
   InstanceInfo,
   ModelCaller,
   PlainInferFunc,
 } from "./callback/infer-func.js";
+export type { InstanceDevice, InstancePlace } from "./callback/instance-device.js";
 export type {
   FirstValueOptions,
   GroupByValuesOptions,

@@ -1,6 +1,6 @@
 import { modelPath, post, send } from "./api.js";
 import { Bars, Chart } from "./charts.js";
-import { bytes, clockTime, mean, milliseconds, number } from "./format.js";
+import { bytes, clockTime, mean, milliseconds, number, percent } from "./format.js";
 import { InferForm } from "./infer-form.js";
 import { State } from "./model-list.js";
 import { html, useEffect, useState } from "./preact.js";
@@ -130,7 +130,8 @@ function Panels({ model, detail, onHeader }) {
     .filter(([, count]) => count > 0)
     .map(([reason, count]) => ({ name: reason, value: count, note: CUTS[reason] }));
   const cached = times.cacheHit.count + times.cacheMiss.count > 0;
-  return html`<div class="panels">
+  return html`${detail.deadlines.length > 0 && html`<${Deadlines} classes=${detail.deadlines} />`}
+  <div class="panels">
     <${Bars} title="Batch sizes (executions)" rows=${sizes} empty="No batch has run." />
     <${Bars} title="Why batches were cut" rows=${cuts} empty="No batcher has cut a batch." />
     <${Instances} model=${model} detail=${detail} onHeader=${onHeader} />
@@ -177,6 +178,46 @@ function Panels({ model, detail, onHeader }) {
       />
     </section>
   </div>`;
+}
+
+const CAUSES = {
+  queue: "It waited for others of its class.",
+  batch: "Its batch, or the one before it, was too large for it.",
+  other_class: "It waited for other callers or priorities.",
+  other_model: "Other models had the resources.",
+  overload: "More arrived than the instances can do.",
+  cold: "Too little was known of the model's times.",
+  slow_model: "A batch took longer than expected, or the limit is shorter than a batch of one.",
+};
+
+/** What became of requests with deadlines: a row for each class, and why its requests were lost. */
+function Deadlines({ classes }) {
+  const rows = classes.map(({ level, caller, outcomes, causes }) => {
+    const { in_time, late, hopeless, expired, queue_full } = outcomes;
+    const all = in_time + late + hopeless + expired + queue_full;
+    const why = Object.entries(causes).sort(([, a], [, b]) => b - a);
+    return html`<tr>
+      <th scope="row">${caller === "" ? "no caller" : caller} <span class="muted">level ${level}</span></th>
+      <td class="number">${number(in_time)} <span class="muted">${percent(in_time / all)}</span></td>
+      <td class="number">${number(late)}</td>
+      <td class="number">${number(hopeless)}</td>
+      <td class="number">${number(expired)}</td>
+      <td class="number">${number(queue_full)}</td>
+      <td>${why.map(([cause, count]) => html`<span title=${CAUSES[cause]}>${cause} ${number(count)}</span> `)}</td>
+    </tr>`;
+  });
+  const titles = ["In time", "Late", "Refused", "Expired", "Queue full"];
+  return html`<section class="card" aria-labelledby="deadlines-title">
+    <h3 id="deadlines-title">Deadlines by class</h3>
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr><th scope="col">Class</th>${titles.map((title) => html`<th scope="col" class="number">${title}</th>`)}<th scope="col">Why</th></tr>
+        </thead>
+        <tbody>${rows}</tbody>
+      </table>
+    </div>
+  </section>`;
 }
 
 function Instances({ model, detail, onHeader }) {

@@ -15,7 +15,13 @@ import type { ToolCallFamily } from "./chat/tool-call-family.js";
 import { invalidParameter } from "./sampling/sampling-parameters.js";
 import { TextAnswer } from "./text-answer.js";
 import { readPiece, type TextCallback, type TextGenerationContext } from "./text-callback.js";
-import { readTextRequest, TEXT_INPUTS, TEXT_OUTPUTS, type TextRequest } from "./text-request.js";
+import {
+  type GeneratorRequest,
+  readTextRequest,
+  TEXT_INPUTS,
+  TEXT_OUTPUTS,
+  type TextRequest,
+} from "./text-request.js";
 
 /** A template that makes a prompt of a chat. A {@link ChatTemplate} is one. */
 export interface PromptTemplate {
@@ -98,8 +104,25 @@ export function textGenerator(
     backendName: "javascript",
     platform: "",
     describe: () => ({ inputs: TEXT_INPUTS, outputs: TEXT_OUTPUTS, maxBatchSize: 0, decoupled: true }),
-    createExecutor: (context) => new GeneratorExecutor(callback, read, context, concurrency),
+    createExecutor: (context) =>
+      new GeneratorExecutor(
+        (request, about) => callback(givenOf(request), about),
+        read,
+        context,
+        concurrency,
+      ),
   };
+}
+
+function givenOf({
+  prompt,
+  messages,
+  tools,
+  templateVariables,
+  addGenerationPrompt,
+  sampling,
+}: TextRequest): GeneratorRequest {
+  return { prompt, messages, tools, templateVariables, addGenerationPrompt, sampling };
 }
 
 function checkOptions(callback: unknown, options: TextGeneratorOptions): void {
@@ -137,18 +160,22 @@ function readWithTemplate(template: PromptTemplate) {
 const MAX_MS = 5;
 
 /** Runs a callback that generates text, for several requests at a time, on this thread. */
-class GeneratorExecutor implements Executor {
+export class GeneratorExecutor implements Executor {
   readonly isolation = "inline";
   readonly mustFinish = false;
-  readonly details = {};
+  readonly details: Readonly<Record<string, string>> = {};
   readonly #asyncContext = new AsyncResource("TritonInstance");
 
   /**
+   * @param generate generates a text
    * @param read reads a request
    * @param capacity number of requests at a time
    */
   constructor(
-    private readonly callback: TextCallback,
+    private readonly generate: (
+      request: TextRequest,
+      context: TextGenerationContext,
+    ) => ReturnType<TextCallback>,
     private readonly read: (request: ExecutableRequest, modelName: string) => TextRequest,
     private readonly context: ExecutorContext,
     readonly capacity: number,
@@ -198,11 +225,9 @@ class GeneratorExecutor implements Executor {
       stream: (...call) => execution.models.stream(...call),
     };
     execution.inputsReady();
-    const { prompt, messages, tools, templateVariables, addGenerationPrompt, sampling } = read;
-    const given = { prompt, messages, tools, templateVariables, addGenerationPrompt, sampling };
     const inInstance = execution.within ?? ((fn) => fn());
     const within = <T>(fn: () => T): T => request.runInContext(() => inInstance(fn));
-    const pieces = iteratorOf(await within(async () => this.callback(given, context)));
+    const pieces = iteratorOf(await within(async () => this.generate(read, context)));
     let ended: Promise<unknown> | undefined;
     /** Asks the callback to clean up: `return()` of a generator. Resolves when it has, at once if it has ended. */
     const end = () => {
@@ -271,12 +296,12 @@ function iteratorOf(value: unknown): AsyncIterator<unknown> | Iterator<unknown> 
 }
 
 /** Inputs of a model made by {@link textEmbedder}. */
-const EMBEDDING_INPUTS = [
+export const EMBEDDING_INPUTS = [
   { name: "text_input", dtype: "BYTES", shape: [1] },
 ] as const satisfies readonly TensorSpec[];
 
 /** Outputs of a model made by {@link textEmbedder}. */
-const EMBEDDING_OUTPUTS = [
+export const EMBEDDING_OUTPUTS = [
   { name: "embedding", dtype: "FP32", shape: [-1] },
 ] as const satisfies readonly TensorSpec[];
 
@@ -312,13 +337,7 @@ export function textEmbedder(
     const text = `textEmbedder(): callback: expected a function, got ${typeof callback}`;
     throw errorFor("INVALID_OPTION", text);
   }
-  const inferFunc = batch<typeof EMBEDDING_INPUTS, typeof EMBEDDING_OUTPUTS>(
-    async ({ text_input }, context) => {
-      const texts = text_input.strings();
-      const vectors = await callback(texts, context);
-      return { embedding: rowsOf(vectors, texts.length, context.modelName) };
-    },
-  );
+  const inferFunc = embeddingBatch(callback);
   return {
     backendName: "javascript",
     platform: "",
@@ -327,8 +346,17 @@ export function textEmbedder(
   };
 }
 
+/** The function of a batch, for a function of its texts. */
+export function embeddingBatch(callback: EmbeddingCallback) {
+  return batch<typeof EMBEDDING_INPUTS, typeof EMBEDDING_OUTPUTS>(async ({ text_input }, context) => {
+    const texts = text_input.strings();
+    const vectors = await callback(texts, context);
+    return { embedding: rowsOf(vectors, texts.length, context.modelName) };
+  });
+}
+
 /** The tensors with their batch axis. */
-function withRows(specs: readonly TensorSpec[]): TensorSpec[] {
+export function withRows(specs: readonly TensorSpec[]): TensorSpec[] {
   return specs.map((spec) => ({ ...spec, shape: [-1, ...spec.shape] }));
 }
 

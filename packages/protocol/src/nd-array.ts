@@ -5,9 +5,9 @@ import {
   type DataType,
   type Elements,
   type ElementsOf,
+  elementByteSize,
   type FixedDataType,
-  fromBfloat16,
-  fromFloat16,
+  floatReader,
   typedArrayFor,
 } from "./data-types.js";
 import { elementCount, type Shape, type Tensor } from "./tensor.js";
@@ -142,7 +142,7 @@ const like = Symbol("like");
 const datatypeOf = Symbol("datatype");
 
 function valuesClass(View: ViewClass, datatype: DataType): ViewClass {
-  const read = READERS[datatype];
+  const read = readerOf(datatype);
   class ValuesView extends View {
     toArray(): unknown {
       return nested(contiguousElements(this), this.shape, read, 0, 0, this.size);
@@ -196,23 +196,13 @@ const exactOrText: ReadElement = (element: bigint) => {
   return Number.isSafeInteger(number) ? number : String(element);
 };
 
-/** Reads one element as {@link JsonElementOf} describes it. */
-const READERS: Readonly<Record<DataType, ReadElement>> = {
-  BOOL: (element: number) => element !== 0,
-  UINT8: asIs,
-  UINT16: asIs,
-  UINT32: asIs,
-  UINT64: exactOrText,
-  INT8: asIs,
-  INT16: asIs,
-  INT32: asIs,
-  INT64: exactOrText,
-  FP16: fromFloat16,
-  BF16: fromBfloat16,
-  FP32: asIs,
-  FP64: asIs,
-  BYTES: (element: Uint8Array) => decoder.decode(element),
-};
+/** Returns a function that reads one element as {@link JsonElementOf} describes it. */
+function readerOf(datatype: DataType): ReadElement {
+  if (datatype === "BYTES") return (element: Uint8Array) => decoder.decode(element);
+  if (datatype === "BOOL") return (element: number) => element !== 0;
+  const ofFloat = floatReader(datatype);
+  return ofFloat ?? (elementByteSize(datatype) === 8 ? exactOrText : asIs);
+}
 
 /** The `size` elements from `from` on, as lists of the dimensions from `axis` on. */
 function nested(

@@ -74,16 +74,16 @@ export function tensorFromValue(
     checkShape?.(value.shape);
     return checkedTensor(value, target);
   }
-  if (!Array.isArray(value) && isNdArray(value)) {
-    checkShape?.(value.shape);
-    const elements = checkedElements(contiguousElements(value), target);
-    return Tensor.fromElements(target.datatype, [...value.shape], elements);
-  }
   if (isTypedArray(value) && !(target.datatype === "BYTES" && value instanceof Uint8Array)) {
     const elements = checkedElements(value, target);
     const shape = deduceShape(target, elements.length);
     checkShape?.(shape);
     return Tensor.fromElements(target.datatype, shape, elements);
+  }
+  if (!Array.isArray(value) && isNdArray(value)) {
+    checkShape?.(value.shape);
+    const elements = checkedElements(contiguousElements(value), target);
+    return Tensor.fromElements(target.datatype, [...value.shape], elements);
   }
   if (target.datatype !== "BYTES" && Array.isArray(value) && isTypedArray(value[0])) {
     return tensorOfRows(value, { ...target, datatype: target.datatype }, checkShape);

@@ -1,20 +1,50 @@
-import type { Tensors } from "@tritonjs/core/internal";
-import { elementCount, type ModelConfig, Tensor, typedArrayFor } from "@tritonjs/protocol";
+import type { CudaPools, Tensors } from "@tritonjs/core/internal";
+import {
+  elementByteSize,
+  elementCount,
+  type ModelConfig,
+  type Shape,
+  Tensor,
+  TritonError,
+  type TypedArray,
+  toOnnxType,
+  typedArrayFor,
+} from "@tritonjs/protocol";
+import { type GraphSpec, graphFor, graphSpecs } from "./cuda-graphs.js";
+import { type BoundTensor, type Bucket, DeviceBuffers, placeOf } from "./device-buffers.js";
 import { DeviceValue, DeviceValues } from "./device-values.js";
+import { OTHER_SHAPE } from "./native-run.js";
 import { callAsync, type NativeSession, type NativeTensor, typeAndShape } from "./native-session.js";
 import { copyOutput, outputDataType, ShapePrediction, tensorValue, valueOver } from "./native-values.js";
 import type { SessionData } from "./onnx-options.js";
 import { scalarInputs } from "./ort-tensors.js";
+import { StagingMemory } from "./staging-memory.js";
 
-/** Inputs below this size are bound on the event loop, because a thread of the pool costs more than their copy. */
+/** Copies below this size are made on the event loop, because a thread of the pool costs more than they do. */
 const SMALL_BYTES = 64 * 1024;
 
-/** Stands for an output that the file does not have. */
-const UNKNOWN: Pick<NativeTensor, "elementType" | "dims" | "dimNames"> = {
-  elementType: 0,
-  dims: [],
-  dimNames: [],
-};
+/** The run option that names the CUDA graph of a run, and its value for a run without one. */
+const GRAPH_OPTION = "gpu_graph_id";
+const NO_GRAPH = -1;
+
+/** What becomes of an output of one run. */
+interface PreparedOutput {
+  /** The tensor that is ready after the run; undefined if ONNX Runtime allocates the output. */
+  readonly tensor?: Tensor;
+  /** Whether the output stays on the device. */
+  readonly isKept?: boolean;
+  /** Where the output is on the GPU, if its bucket has a place for it. */
+  readonly place?: bigint;
+}
+
+/** The shapes of one run, and where its tensors are bound. */
+interface RunPlan {
+  /** The outputs to compute. */
+  readonly outputs: readonly NativeTensor[];
+  readonly shapeOf: (input: string) => Shape | undefined;
+  /** Undefined if ONNX Runtime copies the tensors of this run. */
+  readonly bucket: Bucket | undefined;
+}
 
 /**
  * Runs batches of one instance on a device, one at a time, with `OrtIoBinding`: inputs that are on the device already
@@ -25,37 +55,73 @@ const UNKNOWN: Pick<NativeTensor, "elementType" | "dims" | "dimNames"> = {
  *                                            \                  /
  * a tensor with a source: ------- bound input --> RunWithBinding --> bound output --> a tensor with a source
  * ```
+ *
+ * With CUDA, bound inputs and outputs are kept by shape ({@link DeviceBuffers}), and the copies are CUDA's own, through
+ * pinned memory. On other devices, or if the pool of a GPU has no room, ONNX Runtime allocates and copies in each run.
  */
 export class BoundRun {
   /** Tensors that were copied to the device, and from it. */
   copiesIn = 0;
   copiesOut = 0;
+  /** Runs that replayed or captured a CUDA graph. */
+  graphRuns = 0;
+  /** Memory of the CPU in which inputs are joined. */
+  readonly memory: StagingMemory;
   readonly #scalars: ReadonlySet<string>;
   readonly #outputs: ReadonlyMap<string, NativeTensor>;
   readonly #shapes: ShapePrediction;
+  /** False once an output had another shape than predicted: the file then declares a wrong one. */
+  #predicts = true;
   readonly #binding: number;
-  readonly #options: number;
+  /** Options of runs by the number of their CUDA graph. */
+  readonly #options = new Map<number, number>();
+  readonly #buffers: DeviceBuffers | undefined;
+  readonly #graphs: readonly GraphSpec[];
+  readonly #isOutputPinned: boolean;
+  /** Pinned memory in which outputs arrive. */
+  readonly #arrivals: StagingMemory;
+  #running: number | undefined;
   #ended = false;
   readonly #values: DeviceValues;
 
   constructor(
     readonly session: NativeSession,
-    data: SessionData,
-    config: ModelConfig,
+    private readonly data: SessionData,
+    private readonly config: ModelConfig,
+    pools: CudaPools | undefined,
   ) {
     const { api, inputs, outputs, address } = session;
+    const { inputPinnedMemory, outputPinnedMemory } = config.optimization ?? {};
     this.#scalars = scalarInputs(data, config);
     this.#outputs = new Map(outputs.map((output) => [output.name, output]));
     this.#shapes = new ShapePrediction(inputs);
-    this.#options = api.read((to) => api.createRunOptions(to));
-    for (const [key, value] of Object.entries(data.native.runConfig ?? {})) {
-      api.check(api.addRunConfigEntry(this.#options, key, String(value)));
-    }
     this.#values = DeviceValues.of(session);
     this.#binding = api.read((to) => api.createIoBinding(address, to));
+    this.#buffers = DeviceBuffers.open(session, pools);
+    this.memory = new StagingMemory(
+      this.#buffers !== undefined && inputPinnedMemory?.enable !== false ? pools : undefined,
+    );
+    this.#isOutputPinned = this.#buffers !== undefined && outputPinnedMemory?.enable !== false;
+    this.#arrivals = new StagingMemory(this.#isOutputPinned ? pools : undefined);
+    this.#graphs = session.capturesGraphs ? graphSpecs(config) : [];
   }
 
-  /** Whether it uses an input where it is, without a copy. */
+  /** Figures of this instance: copies, and memory in use. */
+  get details(): Readonly<Record<string, string>> {
+    const figures = {
+      copiesToDevice: this.copiesIn,
+      copiesFromDevice: this.copiesOut,
+      ...(this.#buffers !== undefined && {
+        boundShapes: this.#buffers.bucketCount,
+        boundBytes: this.#buffers.byteSize,
+        pinnedBytes: this.memory.pinnedBytes + this.#arrivals.pinnedBytes,
+      }),
+      ...(this.session.capturesGraphs && { graphRuns: this.graphRuns }),
+    };
+    return Object.fromEntries(Object.entries(figures).map(([name, value]) => [name, String(value)]));
+  }
+
+  /** Whether it uses an input where it is, without a copy over the CPU. */
   takes(name: string, tensor: Tensor): boolean {
     const shape = this.#scalars.has(name) ? [] : tensor.shape;
     return tensor.source instanceof DeviceValue && tensor.source.valueFor(this.session, shape) !== undefined;
@@ -64,15 +130,19 @@ export class BoundRun {
   /** Ends the running batch before its next operator. */
   end(): void {
     const { api } = this.session;
+    if (this.#running === undefined) return;
     this.#ended = true;
-    api.check(api.runOptionsSetTerminate(this.#options));
+    api.check(api.runOptionsSetTerminate(this.#running));
   }
 
-  /** Releases the memory of ONNX Runtime. No batch may run. */
+  /** Releases the memory of ONNX Runtime and of the pools. No batch may run. */
   close(): void {
     const { api } = this.session;
+    this.#buffers?.close();
+    this.memory.close();
+    this.#arrivals.close();
     api.releaseIoBinding(this.#binding);
-    api.releaseRunOptions(this.#options);
+    for (const options of this.#options.values()) api.releaseRunOptions(options);
   }
 
   /**
@@ -80,7 +150,7 @@ export class BoundRun {
    *
    * @param outputs names of the outputs to compute
    * @param kept names of outputs that may stay on the device
-   * @throws TritonError INTERNAL with ONNX Runtime's words, also for a batch that was ended
+   * @throws TritonError INTERNAL with the words of ONNX Runtime or of CUDA, also for a batch that was ended
    */
   async run(
     inputs: Tensors,
@@ -88,90 +158,276 @@ export class BoundRun {
     kept: ReadonlySet<string> | undefined,
   ): Promise<Map<string, Tensor>> {
     const { api, address } = this.session;
+    const plan = this.#plan(inputs, outputs, kept);
+    const { bucket } = plan;
+    const binding = bucket?.binding ?? this.#binding;
+    const options = this.#optionsOf(bucket?.graph ?? NO_GRAPH);
     const values: number[] = [];
+    this.#running = options;
     try {
       const held: unknown[] = [inputs];
-      for (const { name } of this.session.inputs) await this.#bindInput(name, inputs, values, held);
-      const prepared = outputs.map((name) => this.#bindOutput(name, inputs, kept, values));
+      let copied = 0;
+      for (const { name } of this.session.inputs) {
+        copied += await this.#bindInput(name, inputs, plan, values, held);
+      }
+      if (copied > 0) await this.#copied(copied);
+      const prepared = plan.outputs.map((output) => this.#bindOutput(output, plan, kept, values));
       held.push(prepared);
-      api.check(await callAsync(held, api.runWithBinding, address, this.#options, this.#binding));
-      return this.#takeOutputs(outputs, prepared);
+      api.check(await callAsync(held, api.runWithBinding, address, options, binding));
+      if (bucket?.graph !== undefined) this.graphRuns++;
+      await this.#copyOutputs(plan, prepared);
+      return this.#takeOutputs(binding, plan, prepared);
+    } catch (error) {
+      if (!this.#predicts || !OTHER_SHAPE.test(String(error))) throw error;
+      this.#predicts = false;
     } finally {
-      api.clearBoundInputs(this.#binding);
-      api.clearBoundOutputs(this.#binding);
+      this.#running = undefined;
+      if (bucket === undefined) {
+        api.clearBoundInputs(binding);
+        api.clearBoundOutputs(binding);
+      }
       for (const value of values) api.releaseValue(value);
-      if (this.#ended) api.check(api.runOptionsUnsetTerminate(this.#options));
+      if (this.#ended) api.check(api.runOptionsUnsetTerminate(options));
       this.#ended = false;
     }
+    return this.run(inputs, outputs, kept);
   }
 
-  async #bindInput(name: string, inputs: Tensors, values: number[], held: unknown[]): Promise<void> {
+  #predict(
+    output: Pick<NativeTensor, "dims" | "dimNames">,
+    shapeOf: (input: string) => Shape | undefined,
+  ): Shape | undefined {
+    return this.#predicts ? this.#shapes.predict(output, shapeOf) : undefined;
+  }
+
+  /** Finds the bucket of a batch: that of the graph which it may be padded to, or else that of its own shapes. */
+  #plan(inputs: Tensors, names: readonly string[], kept: ReadonlySet<string> | undefined): RunPlan {
+    const outputs = names.map(
+      (name) => this.#outputs.get(name) ?? { name, elementType: 0, dims: [], dimNames: [] },
+    );
+    const shapeOf = (input: string): Shape | undefined =>
+      this.#scalars.has(input) ? [] : inputs.get(input)?.shape;
+    const buffers = this.#buffers;
+    if (buffers === undefined) return { outputs, shapeOf, bucket: undefined };
+    const spec = kept === undefined || kept.size === 0 ? this.#specFor(shapeOf) : undefined;
+    if (spec !== undefined) {
+      const padded = (input: string): Shape | undefined => {
+        const shape = shapeOf(input);
+        if (shape === undefined || shape.length === 0 || spec.batchSize === 0) return shape;
+        return [spec.batchSize, ...shape.slice(1)];
+      };
+      const tensors = this.#boundTensors(inputs, outputs, padded, kept, true);
+      // Addresses that change between runs cannot be part of a graph.
+      if (tensors.length === this.session.inputs.length + outputs.length) {
+        return { outputs, shapeOf, bucket: buffers.bucket(tensors, true) };
+      }
+    }
+    const tensors = this.#boundTensors(inputs, outputs, shapeOf, kept, false);
+    return { outputs, shapeOf, bucket: tensors.length === 0 ? undefined : buffers.bucket(tensors, false) };
+  }
+
+  #specFor(shapeOf: (input: string) => Shape | undefined): GraphSpec | undefined {
+    if (this.#graphs.length === 0) return undefined;
+    const batches = this.config.maxBatchSize > 0;
+    const first = this.session.inputs.find(({ name }) => (shapeOf(name)?.length ?? 0) > 0);
+    const rows = batches && first !== undefined ? shapeOf(first.name)![0]! : 0;
+    return graphFor(this.#graphs, rows, (input) => (batches ? shapeOf(input)?.slice(1) : shapeOf(input)));
+  }
+
+  /** The tensors of a run that have a place on the GPU: those whose sizes are known before it. */
+  #boundTensors(
+    inputs: Tensors,
+    outputs: readonly NativeTensor[],
+    shapeOf: (input: string) => Shape | undefined,
+    kept: ReadonlySet<string> | undefined,
+    isGraph: boolean,
+  ): BoundTensor[] {
+    const tensors: BoundTensor[] = [];
+    for (const { name } of this.session.inputs) {
+      const tensor = inputs.get(name);
+      const shape = shapeOf(name);
+      if (tensor === undefined || tensor.datatype === "BYTES" || shape === undefined) continue;
+      // A graph reads its inputs at fixed places, so those on the GPU are copied there.
+      if (!isGraph && this.takes(name, tensor)) continue;
+      const { datatype } = tensor;
+      const byteSize = elementCount(shape) * elementByteSize(datatype);
+      const elementType = toOnnxType(datatype);
+      if (byteSize > 0) tensors.push({ name, side: "input", elementType, shape, byteSize });
+    }
+    for (const { name, elementType, dims, dimNames } of outputs) {
+      if (kept?.has(name)) continue;
+      const datatype = outputDataType(name, elementType);
+      const shape = this.#predict({ dims, dimNames }, shapeOf);
+      if (datatype === "BYTES" || shape === undefined) continue;
+      const byteSize = elementCount(shape) * elementByteSize(datatype);
+      if (byteSize > 0) tensors.push({ name, side: "output", elementType, shape, byteSize });
+    }
+    return tensors;
+  }
+
+  /** Options of runs with this graph. ONNX Runtime keeps the options of a run as long as it runs. */
+  #optionsOf(graph: number): number {
+    const { api, capturesGraphs } = this.session;
+    let options = this.#options.get(graph);
+    if (options === undefined) {
+      const made = api.read((to) => api.createRunOptions(to));
+      this.#options.set(graph, made);
+      for (const [key, value] of Object.entries(this.data.native.runConfig ?? {})) {
+        api.check(api.addRunConfigEntry(made, key, String(value)));
+      }
+      if (capturesGraphs) api.check(api.addRunConfigEntry(made, GRAPH_OPTION, String(graph)));
+      options = made;
+    }
+    return options;
+  }
+
+  /** Binds an input. Returns the number of bytes whose copy to the GPU was queued. */
+  async #bindInput(
+    name: string,
+    inputs: Tensors,
+    { bucket, shapeOf }: RunPlan,
+    values: number[],
+    held: unknown[],
+  ): Promise<number> {
     const { api } = this.session;
     const tensor = inputs.get(name);
     if (tensor === undefined) throw new Error(`input '${name}' is missing in 'feeds'.`);
-    const shape = this.#scalars.has(name) ? [] : tensor.shape;
+    const shape = shapeOf(name)!;
+    const binding = bucket?.binding ?? this.#binding;
     const there =
       tensor.source instanceof DeviceValue ? tensor.source.valueFor(this.session, shape) : undefined;
-    if (there !== undefined) {
-      api.check(api.bindInput(this.#binding, name, there));
-      return;
+    const place = bucket?.places.get(placeOf("input", name));
+    if (there !== undefined && bucket?.graph === undefined) {
+      api.check(api.bindInput(binding, name, there));
+      return 0;
+    }
+    if (place !== undefined && there !== undefined) {
+      const from = api.read((to) => api.getTensorMutableData(there, to));
+      await this.#copy(name, place, BigInt(from), tensor.byteLength, true);
+      return tensor.byteLength;
+    }
+    this.copiesIn++;
+    if (place !== undefined) {
+      const elements = tensor.elements as TypedArray;
+      held.push(elements);
+      const isQuick = elements.byteLength < SMALL_BYTES || this.memory.isPinned(elements);
+      await this.#copy(name, place, api.koffi.address(elements), elements.byteLength, isQuick);
+      return elements.byteLength;
     }
     const value = tensorValue(api, tensor, shape);
     values.push(value);
     held.push(tensor.elements);
-    this.copiesIn++;
     const bind = api.bindInput;
     api.check(
       tensor.byteLength < SMALL_BYTES
-        ? bind(this.#binding, name, value)
-        : await callAsync(held, bind, this.#binding, name, value),
+        ? bind(binding, name, value)
+        : await callAsync(held, bind, binding, name, value),
     );
+    return 0;
+  }
+
+  async #copy(name: string, to: bigint, from: bigint, byteSize: number, isQuick: boolean): Promise<void> {
+    const { stream } = this.#buffers!;
+    try {
+      if (isQuick) stream.copy(to, from, byteSize);
+      else await stream.copyAsync(to, from, byteSize);
+    } catch (cause) {
+      const gpu = this.session.deviceMemory!.cudaDevice;
+      const text = `cannot copy tensor '${name}' of ${byteSize} bytes to or from GPU ${gpu}: ${TritonError.from(cause).message}`;
+      throw new TritonError("INTERNAL", text, { cause });
+    }
+  }
+
+  /** Waits for the queued copies. */
+  async #copied(byteSize: number): Promise<void> {
+    const { stream } = this.#buffers!;
+    try {
+      if (byteSize < SMALL_BYTES) stream.wait();
+      else await stream.waitAsync();
+    } catch (cause) {
+      const gpu = this.session.deviceMemory!.cudaDevice;
+      const text = `cannot copy ${byteSize} bytes to or from GPU ${gpu}: ${TritonError.from(cause).message}`;
+      throw new TritonError("INTERNAL", text, { cause });
+    }
   }
 
   /** Binds an output to the device, to memory of JavaScript if its shape is known, or to memory of ONNX Runtime. */
   #bindOutput(
-    name: string,
-    inputs: Tensors,
+    { name, elementType, dims, dimNames }: NativeTensor,
+    { bucket, shapeOf }: RunPlan,
     kept: ReadonlySet<string> | undefined,
     values: number[],
-  ): Tensor | "kept" | undefined {
+  ): PreparedOutput {
     const { api, deviceMemory } = this.session;
-    const { elementType, dims, dimNames } = this.#outputs.get(name) ?? UNKNOWN;
+    const binding = bucket?.binding ?? this.#binding;
     const datatype = outputDataType(name, elementType);
     if (kept?.has(name) && datatype !== "BYTES" && this.#values.hasRoom()) {
-      api.check(api.bindOutputToDevice(this.#binding, name, deviceMemory!.info));
-      return "kept";
+      api.check(api.bindOutputToDevice(binding, name, deviceMemory!.info));
+      return { isKept: true };
     }
     this.copiesOut++;
-    const shape = this.#shapes.predict({ dims, dimNames }, (input) => inputs.get(input)?.shape);
+    const shape = this.#predict({ dims, dimNames }, shapeOf);
     const count = shape === undefined ? 0 : elementCount(shape);
     if (shape === undefined || count === 0 || datatype === "BYTES") {
-      api.check(api.bindOutputToDevice(this.#binding, name, api.cpuMemory));
-      return undefined;
+      api.check(api.bindOutputToDevice(binding, name, api.cpuMemory));
+      return {};
     }
     const elements = new (typedArrayFor(datatype))(count);
+    const tensor = Tensor.fromElements(datatype, shape, elements);
+    const place = bucket?.places.get(placeOf("output", name));
+    if (place !== undefined) return { tensor, place };
     const value = valueOver(api, elements, elementType, shape);
     values.push(value);
-    api.check(api.bindOutput(this.#binding, name, value));
-    return Tensor.fromElements(datatype, shape, elements);
+    api.check(api.bindOutput(binding, name, value));
+    return { tensor };
+  }
+
+  /** Copies the outputs from their places on the GPU: over pinned memory, from which CUDA copies by itself. */
+  async #copyOutputs({ outputs }: RunPlan, prepared: readonly PreparedOutput[]): Promise<void> {
+    const { koffi } = this.session.api;
+    const arrived: (() => void)[] = [];
+    let copied = 0;
+    for (const [i, { tensor, place }] of prepared.entries()) {
+      if (tensor === undefined || place === undefined) continue;
+      const { name } = outputs[i]!;
+      const elements = tensor.elements as TypedArray;
+      const { byteLength } = elements;
+      const pinned = this.#isOutputPinned ? this.#arrivals.pinned(name, byteLength) : undefined;
+      copied += byteLength;
+      const into = koffi.address(pinned ?? elements);
+      await this.#copy(name, into, place, byteLength, pinned !== undefined || byteLength < SMALL_BYTES);
+      if (pinned === undefined) continue;
+      arrived.push(() => new Uint8Array(elements.buffer, elements.byteOffset, byteLength).set(pinned));
+    }
+    if (copied > 0) await this.#copied(copied);
+    for (const take of arrived) take();
   }
 
   #takeOutputs(
-    outputs: readonly string[],
-    prepared: readonly (Tensor | "kept" | undefined)[],
+    binding: number,
+    { outputs }: RunPlan,
+    prepared: readonly PreparedOutput[],
   ): Map<string, Tensor> {
     const { api } = this.session;
+    if (prepared.every(({ place }) => place !== undefined)) {
+      return new Map(prepared.map(({ tensor }, i) => [outputs[i]!.name, tensor!]));
+    }
     const out = new BigUint64Array(2);
     const at = Number(api.koffi.address(out));
-    api.check(api.getBoundOutputValues(this.#binding, api.allocator, at, at + 8));
+    api.check(api.getBoundOutputValues(binding, api.allocator, at, at + 8));
     const list = api.koffi.decode(out[0]!, "uint64", prepared.length) as ArrayLike<number | bigint>;
     const values = Array.from(list, Number);
     api.check(api.allocatorFree(api.allocator, Number(out[0])));
+    // Outputs with a place were bound when their bucket was made, before the others.
+    const isPlaced = (i: number) => prepared[i]!.place !== undefined;
+    const all = [...prepared.keys()];
+    const order = [...all.filter(isPlaced), ...all.filter((i) => !isPlaced(i))];
     return new Map(
-      prepared.map((ready, i) => {
-        const name = outputs[i]!;
-        const value = values[i]!;
-        if (ready !== "kept") {
+      order.map((i, at) => {
+        const { tensor: ready, isKept } = prepared[i]!;
+        const { name } = outputs[i]!;
+        const value = values[at]!;
+        if (!isKept) {
           const tensor = ready ?? copyOutput(api, name, value);
           api.releaseValue(value);
           return [name, tensor];

@@ -4,6 +4,7 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findInstalled } from "@tritonjs/core/internal";
 import { ConcurrencyGate } from "@tritonjs/protocol";
+import { isOfCuda } from "./cuda-libraries.js";
 import { type ExaminedMachine, examineGpus, fixOf, type GpuFinding, thisMachine } from "./gpu-doctor.js";
 import { findLibraries } from "./ort-library.js";
 
@@ -60,7 +61,9 @@ async function openedFinding(
   // Missing libraries are findings of their own.
   if (isProvider && findings.some((one) => !one.isGood && /\.so/.test(one.subject))) return finding;
   const shared = findings.find((one) => one.isGood && one.subject === "libonnxruntime_providers_shared.so");
-  const before = isProvider && shared !== undefined ? [shared.text] : [];
+  // Those of Python's packages are found only once they are loaded.
+  const cuda = findings.filter((one) => one.isGood && isOfCuda(one.subject)).map(({ text }) => text);
+  const before = isProvider && shared !== undefined ? [shared.text, ...cuda] : [];
   const fault = await runProgram(["open", file, ...before], env);
   if (fault === undefined) return finding;
   const fix = file === library ? fixOf("ONNX Runtime", false) : fixOf(name, false);

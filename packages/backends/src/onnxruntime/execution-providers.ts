@@ -1,4 +1,5 @@
 import { errorFor, TritonError } from "@tritonjs/protocol";
+import { preloadCuda } from "./cuda-libraries.js";
 import { CStrings, type OrtApi } from "./ort-c-api.js";
 import { type Appending, PROVIDERS, type ProviderRequest } from "./provider-names.js";
 
@@ -23,6 +24,7 @@ export function appendProvider(api: OrtApi, settings: number, request: ProviderR
   }
   const keys = new CStrings(api, Object.keys(options));
   const values = new CStrings(api, Object.values(options));
+  if (name === "cuda" || name === "tensorrt") preloadCuda(api.koffi, api.file, name);
   if (appending.own !== undefined) {
     appendOwn(api, settings, request, OWN[appending.own]);
     return;

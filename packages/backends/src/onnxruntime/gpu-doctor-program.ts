@@ -1,4 +1,4 @@
-import { requireKoffi } from "@tritonjs/core/internal";
+import { type Koffi, requireKoffi } from "@tritonjs/core/internal";
 import { TritonError } from "@tritonjs/protocol";
 import { identityModel } from "./device-values.js";
 import { appendProvider } from "./execution-providers.js";
@@ -23,6 +23,15 @@ function openSession(library: string, provider: string): void {
   api.read((to) => api.createSessionFromArray(environment, at, model.byteLength, settings, to));
 }
 
+/** Loads a library that another one needs, and which has a finding of its own if it does not open. */
+function loadIfPossible(koffi: Koffi, file: string): unknown {
+  try {
+    return koffi.load(file, { global: true });
+  } catch {
+    return undefined;
+  }
+}
+
 const [, , task, library, ...more] = process.argv;
 try {
   if (task === "session") openSession(library!, more[0]!);
@@ -31,8 +40,9 @@ try {
     process.stdout.write(JSON.stringify({ version, build, providers: shortNames(providers) }));
   } else {
     const koffi = requireKoffi();
-    for (const one of more) koffi.load(one, { global: true });
+    const before = more.map((one) => loadIfPossible(koffi, one));
     koffi.load(library!);
+    void before;
   }
 } catch (error) {
   process.stdout.write(TritonError.from(error).message.split("\n")[0]!);

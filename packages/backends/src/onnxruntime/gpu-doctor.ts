@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { CUDA_PACKAGES, cudaFoldersOf, isOfCuda } from "./cuda-libraries.js";
 import { faultOfLibraryFile, neededLibraries } from "./library-file.js";
 import { chooseLibrary, folderEntries, pythonFolders, systemFolders } from "./ort-library.js";
 
@@ -207,7 +208,7 @@ export function fixOf(name: string, container: boolean): string {
       ? `docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ... (it lacks '${driver[1]}')`
       : "sudo apt install --reinstall libcuda1 libnvidia-ml1";
   }
-  const known = PACKAGES.find(([pattern]) => pattern.test(name));
+  const known = CUDA_PACKAGES.find(([pattern]) => pattern.test(name));
   return known === undefined ? "reinstall its package" : known[1](name);
 }
 
@@ -234,25 +235,12 @@ function examineProvider(
     if (finding.isGood) for (const one of neededLibraries(finding.text)) needed.add(one);
   }
   for (const name of needed) {
-    if (!PACKAGES.some(([pattern]) => pattern.test(name))) continue;
+    if (!isOfCuda(name)) continue;
     const finding = examineLibrary(name, folders, machine);
     findings.push(finding.isGood ? finding : { ...finding, fix: fixOf(name, false) });
   }
   return [...findings, ...examineDriverAge(machine, [...needed])];
 }
-
-const versionIn = (name: string) => /\.so\.(\d+)/.exec(name)?.[1] ?? "";
-
-/** Libraries that providers need beyond those of the system, with the command that installs each. */
-const PACKAGES: readonly (readonly [RegExp, (name: string) => string])[] = [
-  [/^libcudnn/, (name) => `pip install nvidia-cudnn-cu12==${versionIn(name)}.*`],
-  [/^libnvinfer|^libnvonnxparser/, (name) => `pip install tensorrt==${versionIn(name)}.*`],
-  [/^libcufft/, () => "pip install nvidia-cufft-cu12"],
-  [/^libcurand/, () => "pip install nvidia-curand-cu12"],
-  [/^libcudart/, (name) => `pip install nvidia-cuda-runtime-cu${versionIn(name)}`],
-  [/^libnvrtc/, (name) => `pip install nvidia-cuda-nvrtc-cu${versionIn(name)}`],
-  [/^libcublas/, (name) => `pip install nvidia-cublas-cu${versionIn(name)}`],
-];
 
 function examineDriverAge(machine: ExaminedMachine, needed: readonly string[]): GpuFinding[] {
   const cuda = needed.map((name) => /^lib(?:cudart|cublas)\w*\.so\.(\d+)/.exec(name)?.[1]).find((one) => one);
@@ -289,8 +277,8 @@ function examineLibrary(name: string, folders: readonly string[], machine: Exami
 /** Folders in which the loader, and ONNX Runtime's packages for Python, find libraries. */
 function findLibraryFolders({ root, env, platform, arch }: ExaminedMachine): readonly string[] {
   const inRoot = (folder: string) => (root === "/" || folder.startsWith(root) ? folder : join(root, folder));
-  const python = (root === "/" ? pythonFolders(env) : [join(root, "usr/lib/python3/site-packages")]).flatMap(
-    (folder) => folderEntries(join(folder, "nvidia")).map((name) => join(folder, "nvidia", name, "lib")),
+  const python = cudaFoldersOf(
+    root === "/" ? pythonFolders(env) : [join(root, "usr/lib/python3/site-packages")],
   );
   return [
     ...systemFolders(platform, arch, env),

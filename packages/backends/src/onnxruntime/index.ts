@@ -9,7 +9,7 @@ import {
   type ModelSource,
 } from "@tritonjs/core/backend";
 import { notFound } from "@tritonjs/core/internal";
-import { assertInside } from "@tritonjs/core/internal/worker";
+import { assertInside, linkedDirectories } from "@tritonjs/core/internal/worker";
 import { assertOptions, errorFor, type ModelConfig, type TritonError } from "@tritonjs/protocol";
 import { mayBeNative, OnnxBackend } from "./onnx-backend.js";
 import { checkExternalData } from "./onnx-file.js";
@@ -47,7 +47,7 @@ const onnxRuntimeBackend: BackendFactory = (source) => openRepositoryModel(sourc
 
 async function openRepositoryModel(source: ModelSource, backendName?: string): Promise<OnnxBackend> {
   const model = await modelFile(source);
-  await checkExternalData(source.directory, model);
+  await checkExternalData(source.directory, model, source.settings);
   const { config, settings, warn } = source;
   const options = { model, onWarning: warn, ...onnxOptionsOf(config, settings) };
   const hosting = hostingOf(source, ["worker", "process"], !mayBeNative(options));
@@ -60,7 +60,7 @@ async function modelFile(source: ModelLocation): Promise<string> {
   const inside = join(path, "model.onnx");
   const found = await stat(inside).catch(() => undefined);
   if (!found?.isFile()) throw notFound(inside, source.name);
-  await assertInside(source.directory, inside);
+  await assertInside(source.directory, inside, linkedDirectories(source.settings));
   return inside;
 }
 

@@ -69,6 +69,35 @@ function readBinary(file: string): Binary | undefined {
   return { platform: "win32", arch: PE_MACHINES[machine] ?? `processor ${machine}` };
 }
 
+/** The C library of a process on Linux: Alpine has musl, other distributions glibc. */
+export type CLibrary = "glibc" | "musl";
+
+function libraryOfProcess(): CLibrary | undefined {
+  if (process.platform !== "linux") return undefined;
+  const { header } = process.report.getReport() as { readonly header?: { glibcVersionRuntime?: string } };
+  return header?.glibcVersionRuntime === undefined ? "musl" : "glibc";
+}
+
+/**
+ * Says that a library is made for another C library than that of this process, for the end of a text. Undefined if it
+ * is not, and if nothing is known.
+ *
+ * @param own the C library of this process
+ */
+export function foreignLibc(
+  file: string,
+  own: CLibrary | undefined = libraryOfProcess(),
+): string | undefined {
+  const needed = neededLibraries(file);
+  const wanted = needed.some((name) => name.startsWith("libc.musl-"))
+    ? "musl"
+    : needed.includes("libc.so.6")
+      ? "glibc"
+      : undefined;
+  if (own === undefined || wanted === undefined || wanted === own) return undefined;
+  return `got a library for ${wanted}, but this process has ${own}; use a build for ${own}, or the engine 'wasm', which needs no library`;
+}
+
 const DT_NEEDED = 1n;
 const DT_STRTAB = 5n;
 const PT_LOAD = 1;

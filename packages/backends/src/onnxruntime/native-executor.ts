@@ -8,8 +8,10 @@ import {
 import { joinInputsIn, requestedBy, type Tensors, totalRows } from "@tritonjs/core/internal";
 import { errorFor, type ModelConfig, type Tensor, TritonError } from "@tritonjs/protocol";
 import { BoundRun } from "./bound-run.js";
+import { unpaddedInputs } from "./cuda-graphs.js";
 import { NativeRun } from "./native-run.js";
 import type { NativeModel } from "./native-session.js";
+import { quoted } from "./onnx-options.js";
 import type { OrtApi } from "./ort-c-api.js";
 import { neededOutputs } from "./ort-session.js";
 import { scalarOutputs } from "./ort-tensors.js";
@@ -27,11 +29,6 @@ export class NativeExecutor implements Executor {
   #properties: Readonly<Record<string, string>> = { engine: "native" };
   readonly #shaped: ReturnType<typeof scalarOutputs>;
   readonly #outputsFor: ReturnType<typeof neededOutputs>;
-  /**
-   * Memory in which the inputs of batches are joined, by input. A batch overwrites that of the batch before, so the
-   * memory is as large as the largest batch so far, and its pages are touched once.
-   */
-  readonly #memory = new Map<string, ArrayBuffer>();
   #run: NativeRun | BoundRun | undefined;
   #starting: Promise<void> | undefined;
   #reason: TritonError | undefined;
@@ -49,10 +46,7 @@ export class NativeExecutor implements Executor {
 
   /** With the numbers of tensors that were copied to the device and from it, if the session has one. */
   get details(): Readonly<Record<string, string>> {
-    const run = this.#run;
-    if (!(run instanceof BoundRun)) return this.#properties;
-    const { copiesIn, copiesOut } = run;
-    return { ...this.#properties, copiesToDevice: String(copiesIn), copiesFromDevice: String(copiesOut) };
+    return { ...this.#properties, ...this.#run?.details };
   }
 
   start(): Promise<void> {
@@ -67,14 +61,25 @@ export class NativeExecutor implements Executor {
       this.#run =
         session.deviceMemory === undefined
           ? new NativeRun(session, data, this.#config)
-          : new BoundRun(session, data, this.#config);
+          : new BoundRun(session, data, this.#config, this.context.cuda);
       const { version: onnxRuntime, file: library } = this.api;
       const [executionProvider] = session.providers;
       this.#properties = { executionProvider: executionProvider!, engine: "native", onnxRuntime, library };
       addToExit(this);
+      if (session.capturesGraphs) this.#warnOfGraphs();
     } finally {
       await this.model.dropOpened();
     }
+  }
+
+  #warnOfGraphs(): void {
+    const { placement, log, info } = this.context;
+    const unpadded = unpaddedInputs(this.#config);
+    if (unpadded.length === 0 || placement.index > 0) return;
+    log.warning(
+      `model '${info.modelName}': graph_lower_bound of inputs ${quoted(unpadded)}: batches are padded by rows only, so a ` +
+        "graph runs inputs of exactly its own dims",
+    );
   }
 
   async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
@@ -85,7 +90,7 @@ export class NativeExecutor implements Executor {
       const isJoined = execution.requests.length > 1 || execution.layout !== undefined;
       const loading = sourcesToLoad(execution, (name, tensor) => !isJoined && run.takes(name, tensor));
       if (loading.length > 0) await Promise.all(loading);
-      const inputs = joinInputsIn(execution, (name) => (byteSize) => this.#memoryOf(name, byteSize));
+      const inputs = joinInputsIn(execution, (name) => (byteSize) => run.memory.of(name, byteSize));
       execution.inputsReady();
       const kept = isJoined ? undefined : execution.requests[0]!.innerOutputs;
       const requested = requestedBy(execution.requests);
@@ -114,15 +119,6 @@ export class NativeExecutor implements Executor {
     removeFromExit(this);
     run.close();
     await this.model.release();
-  }
-
-  #memoryOf(name: string, byteSize: number): Uint8Array<ArrayBuffer> {
-    let buffer = this.#memory.get(name);
-    if (buffer === undefined || buffer.byteLength < byteSize) {
-      buffer = new ArrayBuffer(byteSize);
-      this.#memory.set(name, buffer);
-    }
-    return new Uint8Array(buffer, 0, byteSize);
   }
 
   /** Ends the running batch with an error, which its open requests get. */

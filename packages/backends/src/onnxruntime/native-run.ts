@@ -6,12 +6,16 @@ import type { SessionData } from "./onnx-options.js";
 import { CStrings } from "./ort-c-api.js";
 import { outputNamesOf } from "./ort-session.js";
 import { scalarInputs } from "./ort-tensors.js";
+import { StagingMemory } from "./staging-memory.js";
 
 /** ONNX Runtime's words, in old and new versions, for an output that does not have the shape of its memory. */
-const OTHER_SHAPE = /shape verification failed|output OrtValue provided for output/i;
+export const OTHER_SHAPE = /shape verification failed|output OrtValue provided for output/i;
 
 /** Runs batches of one instance on a session, one at a time, and ends the running one. */
 export class NativeRun {
+  /** Memory in which inputs are joined. */
+  readonly memory = new StagingMemory();
+  readonly details: Readonly<Record<string, string>> = {};
   readonly #scalars: ReadonlySet<string>;
   readonly #inputNames: CStrings;
   readonly #outputs: ReadonlyMap<string, NativeTensor>;

@@ -21,6 +21,8 @@ export interface NativeSession {
    * at a time, when no other session of such a provider is called.
    */
   call<T>(run: () => Promise<T>): Promise<T>;
+  /** Whether it captures CUDA graphs. It then runs one batch at a time. */
+  readonly capturesGraphs: boolean;
   /** Memory of the device for values that stay there; undefined if the session runs on the CPU. */
   readonly deviceMemory: DeviceMemory | undefined;
   /** True while a provider that takes one call at a time is called, so that it must not be called directly. */
@@ -43,6 +45,8 @@ interface DeviceMemory {
   readonly info: number;
   /** Name and number: equal for sessions that can use each other's values. */
   readonly key: string;
+  /** Number of the GPU for CUDA's library; undefined for devices of other makers. */
+  readonly cudaDevice: number | undefined;
 }
 
 /** Names of the memory of devices, newer ones first. Other providers use memory of the CPU. */
@@ -62,7 +66,8 @@ function deviceMemoryOf(api: OrtApi, [first]: readonly ProviderRequest[]): Devic
   const id = Number(first?.options.device_id ?? 0);
   for (const name of names) {
     try {
-      return { info: api.read((to) => api.createMemoryInfo(name, 0, id, 0, to)), key: `${name} ${id}` };
+      const info = api.read((to) => api.createMemoryInfo(name, 0, id, 0, to));
+      return { info, key: `${name} ${id}`, cudaDevice: name === "Cuda" ? id : undefined };
     } catch {
       // Versions have different names.
     }
@@ -89,6 +94,7 @@ async function open(api: OrtApi, data: SessionData, warn: (text: string) => void
     }
     for (;;) {
       settings = createSettings(api, data);
+      if (chain.some(hasGraphs)) assertGraphs(api);
       const appended = appendProviders(api, settings, chain, data, warn);
       const isAlone = appended.some(({ name }) => ALONE.has(name));
       const load = <T>(call: () => Promise<T>): Promise<T> =>
@@ -99,6 +105,13 @@ async function open(api: OrtApi, data: SessionData, warn: (text: string) => void
         address = await load(() => create(api, model, options));
       } catch (error) {
         const [failed, next] = appended;
+        if (failed !== undefined && hasGraphs(failed)) {
+          warn(`CUDA graphs cannot be used: ${firstLine(error)}; trying without them`);
+          chain = appended.map(withoutGraphs);
+          api.releaseSessionOptions(settings);
+          settings = undefined;
+          continue;
+        }
         // Without providers the model is at fault; with them, the next try tells.
         if (failed === undefined || data.strict) throw error;
         warn(
@@ -111,19 +124,25 @@ async function open(api: OrtApi, data: SessionData, warn: (text: string) => void
       }
       const helpers: number[] = [];
       const deviceMemory = deviceMemoryOf(api, appended);
+      const capturesGraphs = appended[0] !== undefined && hasGraphs(appended[0]);
+      // ONNX Runtime captures and replays graphs of one session only in turns.
+      const graphLane = capturesGraphs ? new ConcurrencyGate(1, unlimited) : undefined;
+      const inLane = <T>(run: () => Promise<T>): Promise<T> =>
+        isAlone ? alone(run, runLane) : runLane.run(run, undefined);
       const session: NativeSession = {
         api,
         address,
         inputs: nativeTensors(api, address, "input"),
         outputs: nativeTensors(api, address, "output"),
         providers: [...appended.map(({ name }) => name), "cpu"],
-        call: (run) => (isAlone ? alone(run, runLane) : runLane.run(run, undefined)),
+        call: (run) => (graphLane === undefined ? inLane(run) : graphLane.run(() => inLane(run), undefined)),
+        capturesGraphs,
         deviceMemory,
         isOccupied: () => isAlone && isAloneBusy,
         openHelper: (bytes) => {
           const settings = createSettings(api, data);
           try {
-            appendProviders(api, settings, appended, data, () => {});
+            appendProviders(api, settings, appended.map(withoutGraphs), data, () => {});
             const at = Number(api.koffi.address(bytes));
             const environment = api.environment();
             const helper = api.read((to) =>
@@ -152,6 +171,25 @@ async function open(api: OrtApi, data: SessionData, warn: (text: string) => void
   } finally {
     if (settings !== undefined) api.releaseSessionOptions(settings);
   }
+}
+
+/** Whether a provider captures CUDA graphs that are told apart by numbers. */
+function hasGraphs({ name, options }: ProviderRequest): boolean {
+  return name === "cuda" && /^(1|true)$/i.test(options.enable_cuda_graph ?? "");
+}
+
+function withoutGraphs({ name, options }: ProviderRequest): ProviderRequest {
+  const { enable_cuda_graph: _, ...others } = options;
+  return { name, options: others };
+}
+
+/** The first version of ONNX Runtime that tells the CUDA graphs of a session apart. */
+const GRAPHS_SINCE = 18;
+
+function assertGraphs({ apiVersion, version, file }: OrtApi): void {
+  if (apiVersion >= GRAPHS_SINCE) return;
+  const text = `CUDA graphs: expected ONNX Runtime 1.${GRAPHS_SINCE} or newer, got ${version} in '${file}'`;
+  throw errorFor("INVALID_CONFIG", text);
 }
 
 /** Appends the providers of a session, and returns those that can be used. */

@@ -33,11 +33,26 @@ export function valueOver(
   elementType: number,
   shape: readonly number[],
 ): number {
-  const { koffi, cpuMemory } = api;
-  const data = Number(koffi.address(array.byteLength === 0 ? NOTHING : array));
+  const data = Number(api.koffi.address(array.byteLength === 0 ? NOTHING : array));
+  return valueAt(api, api.cpuMemory, data, array.byteLength, elementType, shape);
+}
+
+/**
+ * Makes a value over memory that is not JavaScript's.
+ *
+ * @param info description of the memory
+ */
+export function valueAt(
+  api: OrtApi,
+  info: number,
+  data: number,
+  byteSize: number,
+  elementType: number,
+  shape: readonly number[],
+): number {
   const at = dimensions(api, shape);
   return api.read((to) =>
-    api.createTensorWithDataAsOrtValue(cpuMemory, data, array.byteLength, at, shape.length, elementType, to),
+    api.createTensorWithDataAsOrtValue(info, data, byteSize, at, shape.length, elementType, to),
   );
 }
 

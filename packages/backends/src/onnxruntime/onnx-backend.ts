@@ -9,7 +9,7 @@ import type {
 } from "@tritonjs/core/backend";
 import {
   describeInWorker,
-  type InstanceDevice,
+  type InstancePlace,
   OpenedWorker,
   planInstances,
   prepareWorkers,
@@ -154,7 +154,7 @@ export class OnnxBackend implements Backend {
   }
 
   /** The model on a device: instances on one device share a session. */
-  #nativeModel(device: InstanceDevice, name: string): NativeModel {
+  #nativeModel(device: InstancePlace, name: string): NativeModel {
     const key = device.kind === "KIND_GPU" ? device.id : CPU;
     let model = this.#native.get(key);
     if (model === undefined) {
@@ -193,7 +193,7 @@ export class OnnxBackend implements Backend {
     return { ...(needsProcess(providers) && { isolation: "process" }), ...this.hosting, ...hosting };
   }
 
-  #program(device: InstanceDevice, instanceCount: number) {
+  #program(device: InstancePlace, instanceCount: number) {
     return {
       entry: WORKER,
       data: this.#sessionData(device, instanceCount),
@@ -205,7 +205,7 @@ export class OnnxBackend implements Backend {
     } satisfies WorkerProgram;
   }
 
-  #sessionData(device: InstanceDevice, instanceCount: number): SessionData {
+  #sessionData(device: InstancePlace, instanceCount: number): SessionData {
     const {
       model: _model,
       engine: _engine,
@@ -237,7 +237,7 @@ export class OnnxBackend implements Backend {
    * @throws TritonError if the engine `native` is requested and cannot be used
    */
   #chooseEngine(
-    device: InstanceDevice,
+    device: InstancePlace,
     hosting: InstanceHosting | undefined,
     instanceCount: number,
   ): ChosenEngine {
@@ -287,7 +287,7 @@ export function mayBeNative(options: Omit<OnnxRuntimeOptions, "model">): boolean
   return engine === "native" || engine === "auto";
 }
 
-const ON_CPU: InstanceDevice = { kind: "KIND_CPU", id: 0 };
+const ON_CPU: InstancePlace = { kind: "KIND_CPU", id: 0 };
 
 /** A worker that does not answer within this time is ended. */
 const DESCRIBE_WITHIN_MS = 120_000;

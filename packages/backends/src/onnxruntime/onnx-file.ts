@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
-import { assertInside, isInside } from "@tritonjs/core/internal/worker";
+import { assertInside, isInside, linkedDirectories } from "@tritonjs/core/internal/worker";
 import { errorFor } from "@tritonjs/protocol";
 
 /** The model in error messages. */
@@ -122,16 +122,21 @@ const MAX_DEPTH = 64;
  * untrusted source, and may name any file of this machine.
  *
  * @param path the `.onnx` file
+ * @param settings those of the backend, which may allow links to lead to further directories
  * @throws TritonError INVALID_ARG that names the file.
  */
-export async function checkExternalData(directory: string, path: string): Promise<void> {
+export async function checkExternalData(
+  directory: string,
+  path: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<void> {
   for (const location of externalLocations(path)) {
     const file = join(dirname(path), location);
     if (isAbsolute(location) || !isInside(directory, file)) {
       const text = `external data of the ONNX model '${path}': expected a path inside the model's directory, got '${location}'`;
       throw errorFor("PATH_NOT_ALLOWED", text);
     }
-    await assertInside(directory, file);
+    await assertInside(directory, file, linkedDirectories(settings));
   }
 }
 

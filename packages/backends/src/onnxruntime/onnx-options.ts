@@ -1,4 +1,5 @@
 import { definedMembers, errorFor, keyList, type ModelConfig, optionTypes } from "@tritonjs/protocol";
+import { graphSpecs } from "./cuda-graphs.js";
 import type { GlobalThreads } from "./ort-c-api.js";
 import { canonicalName, type ExecutionProvider, isKnownProvider } from "./provider-names.js";
 
@@ -167,8 +168,8 @@ export function quoted(names: readonly string[]): string {
 }
 
 /**
- * Reads the options of ONNX Runtime from a model's configuration: `optimization.graph.level`, its execution
- * accelerators, and the parameters `intra_op_thread_count`, `inter_op_thread_count`, `execution_mode`,
+ * Reads the options of ONNX Runtime from a model's configuration: `optimization.graph.level`, `optimization.cuda.graphs`,
+ * its execution accelerators, and the parameters `intra_op_thread_count`, `inter_op_thread_count`, `execution_mode`,
  * `enable_mem_arena`, `enable_mem_pattern`, `memory.enable_memory_arena_shrinkage` and those of CUDA. Parameters that
  * begin with `session.`, `optimization.` or `mlas.` are entries of ONNX Runtime's session configuration. Our own are
  * `engine`, `library`, `strict_execution_providers` and `log_severity_level`.
@@ -306,7 +307,8 @@ function requestedProviders(config: ModelConfig): ExecutionProvider[] | undefine
     optimization?.executionAccelerators ?? {};
   const onGpu = instanceGroup.some(({ kind }) => kind === "KIND_GPU" || kind === "KIND_MODEL");
   const asked = [...(onGpu ? gpu : []), ...cpu];
-  const cudaOptions = instanceGroup.some(({ kind }) => kind === "KIND_GPU") ? cudaParameters(config) : {};
+  const hasGpu = instanceGroup.some(({ kind }) => kind === "KIND_GPU");
+  const cudaOptions = hasGpu ? { ...cudaGraphs(config), ...cudaParameters(config) } : {};
   const hasCuda = asked.some(({ name }) => name === "cuda");
   if (asked.length === 0 && Object.keys(cudaOptions).length === 0) return undefined;
   const providers = asked.map(({ name, parameters = {} }): ExecutionProvider => {
@@ -318,6 +320,21 @@ function requestedProviders(config: ModelConfig): ExecutionProvider[] | undefine
     return withOptions(provider, provider === "cuda" ? { ...cudaOptions, ...parameters } : parameters);
   });
   return [...providers, ...(onGpu && !hasCuda ? [withOptions("cuda", cudaOptions)] : []), "cpu"];
+}
+
+/**
+ * The option of CUDA for `optimization.cuda.graphs`, if CUDA is the first provider.
+ *
+ * @throws TritonError INVALID_ARG for a `graph_spec` that cannot be
+ */
+function cudaGraphs(config: ModelConfig): Readonly<Record<string, string>> {
+  const { cuda, executionAccelerators } = config.optimization ?? {};
+  if (cuda?.graphs !== true) return {};
+  graphSpecs(config);
+  // A provider before it would take nodes out of the graph, which ONNX Runtime refuses.
+  const first = executionAccelerators?.gpuExecutionAccelerator[0]?.name ?? "cuda";
+  if (canonicalName(first) !== "cuda") return {};
+  return { enable_cuda_graph: "1" };
 }
 
 function withOptions(name: string, options: Readonly<Record<string, string>>): ExecutionProvider {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
-import { heldByInstance, type InstanceInfo } from "@tritonjs/core/internal";
+import { heldByInstance, type InstancePlace } from "@tritonjs/core/internal";
 import {
   type ArrayOf,
   type DataType,
@@ -41,7 +41,7 @@ export type OnnxSessionOptions = Omit<OnnxRuntimeOptions, "model" | "engine" | k
  */
 export function openSession(
   model: string | URL | Uint8Array,
-  instance: Pick<InstanceInfo, "device">,
+  instance: { readonly device: InstancePlace },
   options: OnnxSessionOptions = {},
 ): Promise<OnnxSession> {
   const file = model instanceof URL ? fileURLToPath(model) : model;
@@ -80,7 +80,7 @@ export class OnnxSession {
   /** @internal */
   static async open(
     model: string | Uint8Array,
-    { device }: Pick<InstanceInfo, "device">,
+    { device }: { readonly device: InstancePlace },
     { executionProviders, strictProviders = false, onWarning, ...settings }: OnnxSessionOptions,
   ): Promise<OnnxSession> {
     // Reports faults of the file without opening a session.

@@ -7,7 +7,7 @@ import {
 } from "@tritonjs/core/internal";
 import { disableTelemetry } from "@tritonjs/core/internal/worker";
 import { errorFor, TritonError } from "@tritonjs/protocol";
-import { faultOfLibraryFile } from "./library-file.js";
+import { faultOfLibraryFile, foreignLibc } from "./library-file.js";
 import { chooseLibrary } from "./ort-library.js";
 
 /** ONNX Runtime's C interface in this process. Addresses are numbers: those of a process fit into 53 bits. */
@@ -18,6 +18,8 @@ export interface OrtApi extends CFunctions, Partial<NewerFunctions> {
   /** Path of the library. */
   readonly file: string;
   readonly version: string;
+  /** Version of the C interface: 23 for ONNX Runtime 1.23. */
+  readonly apiVersion: number;
   /** How the library was built, in its own words. */
   readonly build: string;
   /** Execution providers that the library knows: `CUDAExecutionProvider`. The file of one may be missing. */
@@ -132,6 +134,7 @@ export function bindOrtApi(koffi: Koffi, file: string): OrtApi {
     library,
     file,
     version,
+    apiVersion,
     build: functions.getBuildInfoString().replace(/^ORT Build Info: /, ""),
     providers: availableProviders(koffi, functions, check),
     environment(threads) {
@@ -202,7 +205,8 @@ function openLibrary(koffi: Koffi, file: string): OpenLibrary {
   try {
     library = koffi.load(file);
   } catch (cause) {
-    throw unusable(file, `got a library that does not open (${TritonError.from(cause).message})`, cause);
+    const text = foreignLibc(file) ?? `got a library that does not open (${TritonError.from(cause).message})`;
+    throw unusable(file, text, cause);
   }
   try {
     apiBase = library.func("uint64_t OrtGetApiBase()") as () => number;

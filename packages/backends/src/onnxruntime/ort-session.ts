@@ -7,7 +7,7 @@ import type {
   WorkerModel,
   WorkerResult,
 } from "@tritonjs/core/backend";
-import type { InstanceDevice, InstanceInfo, OpenModel, Tensors } from "@tritonjs/core/internal";
+import type { InstanceInfo, InstancePlace, OpenModel, Tensors } from "@tritonjs/core/internal";
 import { disableTelemetry, importPeer, sequenceTensors, splitOutputs } from "@tritonjs/core/internal/worker";
 import { definedMembers, errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { InferenceSession } from "onnxruntime-node";
@@ -133,7 +133,7 @@ const NUMBERED: ReadonlySet<string> = new Set([
  * `cpu` for any other.
  */
 export function providersFor(
-  { kind, id }: InstanceDevice,
+  { kind, id }: InstancePlace,
   given: readonly ExecutionProvider[] | undefined,
 ): readonly ExecutionProvider[] {
   const providers = given ?? (kind === "KIND_GPU" ? ["cuda", "cpu"] : ["cpu"]);

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Backend, BackendFactory, ModelDescription, ModelSource } from "@tritonjs/core/backend";
 import { findModelFile, hostingOf, workerExecutor } from "@tritonjs/core/backend";
-import type { InstanceInfo } from "@tritonjs/core/internal";
+import type { InstancePlace } from "@tritonjs/core/internal";
 import {
   type AskedModel,
   askWorker,
@@ -15,6 +15,7 @@ import {
 import { emptyConfig } from "@tritonjs/core/internal/worker";
 import { assertOptions, definedMembers, errorFor, type Isolation } from "@tritonjs/protocol";
 import { graphDescription, readModelJson } from "./model-json.js";
+import { describeSavedModel, readFrozenGraph } from "./saved-model.js";
 import {
   findRuntime,
   isNative,
@@ -25,13 +26,13 @@ import {
   type TensorflowRuntime,
   type Tf,
 } from "./tensorflow-runtime.js";
-import type { TensorflowData } from "./tensorflow-worker.js";
+import type { TensorflowData, TensorflowFormat } from "./tensorflow-worker.js";
 
 export type { TensorflowOptions, TensorflowRuntime } from "./tensorflow-runtime.js";
 
 /**
- * A backend that runs a TensorFlow.js model (GraphModel or LayersModel) or a SavedModel, each instance in a worker
- * thread of its own. Inputs, outputs and whether the model can batch (all first dimensions variable) come from its
+ * A backend that runs a TensorFlow.js model (GraphModel or LayersModel), a SavedModel or a frozen graph, each instance in
+ * a worker thread of its own. Inputs, outputs and whether the model can batch (all first dimensions variable) come from its
  * signature or its layers when `bind` does not get them.
  *
  * @throws TritonError at `bind` for a missing file (NOT_FOUND), a file that is not a model (INVALID_ARG), and when no
@@ -47,13 +48,15 @@ export function tensorflow(options: TensorflowOptions): Backend {
   return tensorflowIn(path, dirname(path), options);
 }
 
+const DEFAULT_SIGNATURE = "serving_default";
+
 const WORKER = new URL("./tensorflow-worker.js", import.meta.url);
 
 /** The same backend for a model whose files must all be inside a directory. */
 function tensorflowIn(path: string, directory: string, options: Omit<TensorflowOptions, "model">): Backend {
   return {
     backendName: "tensorflow",
-    platform: isSavedModel(path) ? "tensorflow_savedmodel" : "tensorflow_tfjs",
+    platform: PLATFORMS[formatOf(path)],
     isolations: ["worker", "process"],
     describe: () => describeModelSync(modelData(path, directory, options, false)),
     createExecutor: (context) => {
@@ -72,17 +75,30 @@ function tensorflowIn(path: string, directory: string, options: Omit<TensorflowO
 function modelData(
   path: string,
   directory: string,
-  { runtime, signature = "serving_default" }: Omit<TensorflowOptions, "model">,
+  { runtime, signature = DEFAULT_SIGNATURE, outputs }: Omit<TensorflowOptions, "model">,
   onGpu: boolean,
 ): TensorflowData {
   if (!existsSync(path))
     throw errorFor("MODEL_FILES_NOT_FOUND", `cannot find the TensorFlow model '${path}'`);
-  const savedModel = isSavedModel(path);
-  return { path, directory, savedModel, signature, runtime: findRuntime({ runtime, onGpu, savedModel }) };
+  return {
+    path,
+    format: formatOf(path),
+    directory,
+    signature,
+    outputs,
+    runtime: findRuntime({ runtime, onGpu }),
+  };
 }
 
-function isSavedModel(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+const PLATFORMS: Readonly<Record<TensorflowFormat, string>> = {
+  json: "tensorflow_tfjs",
+  saved_model: "tensorflow_savedmodel",
+  frozen_graph: "tensorflow_graphdef",
+};
+
+function formatOf(path: string): TensorflowFormat {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return "saved_model";
+  return /\.(pb|graphdef)$/.test(path) ? "frozen_graph" : "json";
 }
 
 /**
@@ -102,11 +118,11 @@ function isSavedModel(path: string): boolean {
  * ```
  */
 export async function openTensorflow(
-  { device }: Pick<InstanceInfo, "device">,
+  { device }: { readonly device: InstancePlace },
   { runtime }: { readonly runtime?: TensorflowRuntime } = {},
 ): Promise<Tf> {
   const onGpu = device.kind === "KIND_GPU";
-  return openRuntime(findRuntime({ runtime, onGpu, savedModel: false }), onGpu ? device.id : undefined);
+  return openRuntime(findRuntime({ runtime, onGpu }), onGpu ? device.id : undefined);
 }
 
 /** Backends for models of a repository, by the name in `config.pbtxt`. */
@@ -123,25 +139,21 @@ export function tensorflowFile(path: string): Backend {
   const backend = tensorflow({ model: path });
   return {
     ...backend,
-    describe: () => quickDescription({ path, savedModel: isSavedModel(path) }) ?? backend.describe(),
+    describe: () =>
+      quickDescription({ path, format: formatOf(path), signature: DEFAULT_SIGNATURE }) ?? backend.describe(),
   };
 }
 
 const ISOLATIONS: readonly Isolation[] = ["worker", "process"];
 
 /**
- * The backend `tensorflow` for models of a repository: `<version>/model.json` of TensorFlow.js, or the directory
- * `<version>/model.savedmodel`, which contains a SavedModel or a `model.json`. The parameters of the configuration are
+ * The backend `tensorflow` for models of a repository: `<version>/model.json` of TensorFlow.js, the frozen graph
+ * `<version>/model.graphdef`, or the directory `<version>/model.savedmodel`, which contains a SavedModel or a
+ * `model.json`. The parameters of the configuration are
  * Triton's `TF_SIGNATURE_DEF`, and `runtime`.
  */
 const tensorflowBackend: BackendFactory = async (source) => {
   const { name, directory, config } = source;
-  if (config.platform === "tensorflow_graphdef") {
-    const text =
-      `model '${name}' is a frozen graph (tensorflow_graphdef), which TensorFlow.js cannot read: convert it with ` +
-      "tensorflowjs_converter --input_format=tf_frozen_model to model.json, or with tf2onnx to model.onnx";
-    throw errorFor("MODEL_NOT_SUPPORTED", text);
-  }
   const path = await modelPath(source);
   const options = optionsOf(source);
   const onGpu = config.instanceGroup.some(({ kind }) => kind === "KIND_GPU");
@@ -156,7 +168,11 @@ const tensorflowBackend: BackendFactory = async (source) => {
 };
 
 async function modelPath(source: ModelSource): Promise<string> {
-  const { path, isDirectory } = await findModelFile(source, ["model.json", "model.savedmodel"]);
+  const { path, isDirectory } = await findModelFile(source, [
+    "model.json",
+    "model.savedmodel",
+    "model.graphdef",
+  ]);
   if (!isDirectory) return path;
   const has = (file: string) =>
     stat(join(path, file)).then(
@@ -168,21 +184,25 @@ async function modelPath(source: ModelSource): Promise<string> {
   throw notFound(join(path, "saved_model.pb"), source.name);
 }
 
-function optionsOf({ name, config: { parameters } }: ModelSource): Omit<TensorflowOptions, "model"> {
+function optionsOf({ name, config: { parameters, output } }: ModelSource): Omit<TensorflowOptions, "model"> {
   const signature = parameters.TF_SIGNATURE_DEF?.stringValue;
   const runtime = parameters.runtime?.stringValue;
   if (runtime !== undefined && !TENSORFLOW_RUNTIMES.includes(runtime as TensorflowRuntime)) {
     throw wrongParameter(name, "runtime", `one of ${TENSORFLOW_RUNTIMES.join(", ")}`, runtime);
   }
-  return definedMembers({ signature, runtime: runtime as TensorflowRuntime | undefined });
+  const outputs = output.length === 0 ? undefined : output.map((one) => one.name);
+  return definedMembers({ signature, outputs, runtime: runtime as TensorflowRuntime | undefined });
 }
 
-/** Describes a model from its `model.json`, without TensorFlow.js. This works for a GraphModel. */
+/** Describes a model from its files, without TensorFlow.js. Only the layers of a LayersModel need it. */
 function quickDescription({
-  savedModel,
+  format,
   path,
-}: Pick<TensorflowData, "savedModel" | "path">): ModelDescription | undefined {
-  if (savedModel) return undefined;
+  signature,
+  outputs,
+}: Pick<TensorflowData, "format" | "path" | "signature" | "outputs">): ModelDescription | undefined {
+  if (format === "saved_model") return describeSavedModel(path, signature);
+  if (format === "frozen_graph") return readFrozenGraph(path, outputs).description;
   const json = readModelJson(path);
   return json.kind === "layers" ? undefined : graphDescription(json);
 }

@@ -25,15 +25,15 @@ interface WeightsGroup {
 interface SignatureTensor {
   /** Name of the node: `x:0`. */
   readonly name: string;
-  readonly dtype?: string;
+  readonly dtype?: string | number;
   readonly tensorShape?: {
-    readonly dim?: readonly { readonly size: string | number }[];
+    readonly dim?: readonly { readonly size?: string | number }[];
     readonly unknownRank?: boolean;
   };
 }
 
 /** The model's tensors by the names that clients use. */
-interface Signature {
+export interface Signature {
   readonly inputs?: Readonly<Record<string, SignatureTensor>>;
   readonly outputs?: Readonly<Record<string, SignatureTensor>>;
 }
@@ -170,34 +170,56 @@ interface GraphNode {
  * @throws TritonError UNSUPPORTED for tensors that the protocol cannot have
  */
 export function graphDescription({ path, signature, content }: ModelJson): ModelDescription {
-  const specs = (tensors: Readonly<Record<string, SignatureTensor>> | undefined) =>
-    Object.entries(tensors ?? {}).map(([name, { dtype, tensorShape }]) =>
-      toSpec(path, name, dtype, tensorShape),
+  const { inputs: named = {}, outputs = {} } = signature;
+  const inputs = Object.entries(named).map(([name, { dtype, tensorShape }]) =>
+    toSpec(path, name, dtype, tensorShape),
+  );
+  const specs = (): DescribedTensor[] =>
+    Object.entries(outputs).map(([name, { dtype, tensorShape }]) =>
+      tensorShape?.unknownRank
+        ? { name, dtype: tensorDataType(dtype), shape: [], rankUnknown: true }
+        : toSpec(path, name, dtype, tensorShape),
     );
-  const inputs = specs(signature.inputs);
-  if (inputs.length > 0) return { inputs, outputs: specs(signature.outputs) };
+  if (inputs.length > 0) return { inputs, outputs: specs() };
   const { node: nodes = [] } = content.modelTopology as { node?: readonly GraphNode[] };
+  const described = describeNodes(path, nodes, lastNodes(nodes));
+  return signature.outputs === undefined ? described : { ...described, outputs: specs() };
+}
+
+/** Describes the placeholders of a graph, and some of its nodes as outputs of an unknown rank. */
+export function describeNodes(
+  path: string,
+  nodes: readonly GraphNode[],
+  outputs: readonly string[],
+): ModelDescription {
   return {
     inputs: nodes
       .filter(({ op }) => op === "Placeholder")
       .map(({ name, attr }) => toSpec(path, name, attr?.dtype?.type, attr?.shape?.shape)),
-    outputs: signature.outputs === undefined ? lastNodes(nodes) : specs(signature.outputs),
+    outputs: nodes.filter(({ name }) => outputs.includes(name)).map(untypedOutput),
   };
 }
 
 /** Operations whose result is BOOL. Their attribute `T` is the type of what they take. */
 const TRUTHS = /^(?:Greater|Less)(?:Equal)?$|^(?:Not)?Equal$|^Logical|^Is(?:Nan|Inf|Finite)$/;
 
-function lastNodes(nodes: readonly GraphNode[]): DescribedTensor[] {
+function untypedOutput({
+  name,
+  op,
+  attr: { output_type, out_type, DstT, dtype, T } = {},
+}: GraphNode): DescribedTensor {
+  const type = TRUTHS.test(op) ? "DT_BOOL" : (output_type ?? out_type ?? DstT ?? dtype ?? T)?.type;
+  return { name, dtype: tensorDataType(type), shape: [], rankUnknown: true };
+}
+
+/** Names of the nodes that have a result which no other node takes. */
+export function lastNodes(nodes: readonly GraphNode[]): string[] {
   const taken = new Set(
     nodes.flatMap(({ input = [] }) => input.map((name) => name.replace(/^\^|:\d+$/g, ""))),
   );
   return nodes
-    .filter(({ name, op }) => !taken.has(name) && !/^(?:Placeholder|Const|NoOp)$/.test(op))
-    .map(({ name, op, attr: { output_type, out_type, DstT, dtype, T } = {} }) => {
-      const type = TRUTHS.test(op) ? "DT_BOOL" : (output_type ?? out_type ?? DstT ?? dtype ?? T)?.type;
-      return { name, dtype: tensorDataType(type), shape: [], rankUnknown: true };
-    });
+    .filter(({ name, op }) => !taken.has(name) && !/^(?:Placeholder|Const|NoOp|Assert)$/.test(op))
+    .map(({ name }) => name);
 }
 
 function toSpec(
@@ -207,7 +229,7 @@ function toSpec(
   shape: SignatureTensor["tensorShape"],
 ): TensorSpec {
   if (shape === undefined || shape.unknownRank) {
-    const text = `cannot serve the TensorFlow.js model '${path}': the rank of '${name}' is unknown`;
+    const text = `cannot serve the TensorFlow model '${path}': the rank of '${name}' is unknown`;
     throw errorFor("MODEL_NOT_SUPPORTED", text);
   }
   const dims = (shape.dim ?? []).map(({ size }) => Number(size));

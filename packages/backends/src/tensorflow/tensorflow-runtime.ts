@@ -9,8 +9,9 @@ export type TensorflowRuntime = "tfjs-node-gpu" | "tfjs-node" | "wasm" | "cpu";
 /** Options of {@link tensorflow}. */
 export interface TensorflowOptions {
   /**
-   * Path of a `model.json` of TensorFlow.js (GraphModel or LayersModel) with its weights beside it, or of the directory
-   * of a SavedModel. Only `@tensorflow/tfjs-node` and `@tensorflow/tfjs-node-gpu` can read a SavedModel.
+   * Path of a `model.json` of TensorFlow.js (GraphModel or LayersModel) with its weights beside it, of the directory of a
+   * SavedModel, or of a frozen graph (`.pb`, `.graphdef`). tfjs-node runs a SavedModel with TensorFlow itself. Elsewhere
+   * its graph and variables are read here, and TensorFlow.js runs them.
    */
   readonly model: string | URL;
   /**
@@ -21,12 +22,15 @@ export interface TensorflowOptions {
   readonly runtime?: TensorflowRuntime;
   /** Signature of a SavedModel. @default "serving_default" */
   readonly signature?: string;
+  /** Nodes of a frozen graph that are its outputs. @default those that no other node takes */
+  readonly outputs?: readonly string[];
 }
 
 export const TENSORFLOW_OPTION_TYPES = optionTypes<TensorflowOptions>({
   model: ["object", "string"],
   runtime: "string",
   signature: "string",
+  outputs: "array",
 });
 
 const PACKAGES: Readonly<Record<TensorflowRuntime, readonly string[]>> = {
@@ -41,7 +45,6 @@ export const TENSORFLOW_RUNTIMES = Object.keys(PACKAGES) as readonly TensorflowR
 interface RuntimeNeeds {
   readonly runtime: TensorflowRuntime | undefined;
   readonly onGpu: boolean;
-  readonly savedModel: boolean;
 }
 
 /**
@@ -51,26 +54,22 @@ interface RuntimeNeeds {
  * @throws TritonError UNAVAILABLE that says what to install
  */
 export function findRuntime(
-  { runtime, onGpu, savedModel }: RuntimeNeeds,
+  { runtime, onGpu }: RuntimeNeeds,
   isInstalled: (name: string) => boolean = isInstalledHere,
 ): TensorflowRuntime {
   const native: readonly TensorflowRuntime[] = onGpu ? ["tfjs-node-gpu"] : ["tfjs-node", "tfjs-node-gpu"];
-  const any: readonly TensorflowRuntime[] = onGpu || savedModel ? native : [...native, "wasm", "cpu"];
+  const any: readonly TensorflowRuntime[] = onGpu ? native : [...native, "wasm", "cpu"];
   const possible = runtime === undefined ? any : any.filter((one) => one === runtime);
   const found = possible.find((one) => PACKAGES[one].every(isInstalled));
   if (found !== undefined) return found;
   if (runtime !== undefined && possible.length === 0) {
-    const what = savedModel ? "a SavedModel" : "an instance on a GPU";
-    const text = `TensorFlow's runtime for ${what}: expected ${any.join(" or ")}, got '${runtime}'`;
+    const text = `TensorFlow's runtime for an instance on a GPU: expected ${any.join(" or ")}, got '${runtime}'`;
     throw errorFor("INVALID_OPTION", text);
   }
   const names = possible.map((one) => PACKAGES[one].join(" with "));
-  const why = savedModel
-    ? "a SavedModel needs TensorFlow's own library; or convert it with tensorflowjs_converter to model.json"
-    : "TensorFlow.js is not installed";
   throw errorFor(
     "PACKAGE_NOT_INSTALLED",
-    `${why}: install ${names.join(", or ")} next to @tritonjs/backends`,
+    `TensorFlow.js is not installed: install ${names.join(", or ")} next to @tritonjs/backends`,
   );
 }
 

@@ -23,16 +23,21 @@ import {
   weightBytes,
   weightFiles,
 } from "./model-json.js";
-import { openRuntime, type TensorflowRuntime, type Tf } from "./tensorflow-runtime.js";
+import { type GraphModelFile, readFrozenGraph, readSavedModel } from "./saved-model.js";
+import { isNative, openRuntime, type TensorflowRuntime, type Tf } from "./tensorflow-runtime.js";
+
+/** `model.json`, the directory of a SavedModel, or a frozen graph. */
+export type TensorflowFormat = "json" | "saved_model" | "frozen_graph";
 
 /** The data that a worker needs to open its model. It survives structured cloning. */
 export interface TensorflowData {
-  /** `model.json`, or the directory of a SavedModel. */
   readonly path: string;
+  readonly format: TensorflowFormat;
   /** Directory that contains all files of the model. */
   readonly directory: string;
-  readonly savedModel: boolean;
   readonly signature: string;
+  /** Outputs of a frozen graph; undefined for its last nodes. */
+  readonly outputs?: readonly string[] | undefined;
   readonly runtime: TensorflowRuntime;
 }
 
@@ -182,7 +187,14 @@ interface OpenTensorFlowModel {
  */
 async function openModel(tf: Tf, location: TensorflowData): Promise<OpenTensorFlowModel> {
   try {
-    if (location.savedModel) return await openSavedModel(tf, location);
+    const { format, path, signature, outputs } = location;
+    if (format === "saved_model" && isNative(location.runtime)) return await openSavedModel(tf, location);
+    if (format !== "json") {
+      return await openGraphFile(
+        tf,
+        format === "saved_model" ? readSavedModel(path, signature) : readFrozenGraph(path, outputs),
+      );
+    }
     const json = readModelJson(location.path);
     const handler = fileHandler(json, location.directory);
     if (json.kind === "layers") return openLayers(await tf.loadLayersModel(handler));
@@ -197,10 +209,24 @@ async function openModel(tf: Tf, location: TensorflowData): Promise<OpenTensorFl
   }
 }
 
+async function openGraphFile(tf: Tf, file: GraphModelFile): Promise<OpenTensorFlowModel> {
+  const { json, weightSpecs, weightData } = file;
+  const artifacts = { ...json.content, weightSpecs, weightData } as io.ModelArtifacts;
+  const graph = await tf.loadGraphModel({ load: async () => artifacts });
+  checkOperations(graph, json.path);
+  return openGraph(graph, file.description, json.signature.inputs, json.signature.outputs);
+}
+
 interface ReadNode {
+  readonly name: string;
   readonly op: string;
   /** Absent for an operation that TensorFlow.js does not know. */
   readonly category?: string;
+}
+
+interface ReadGraph {
+  readonly nodes?: Readonly<Record<string, ReadNode>>;
+  readonly functions?: Readonly<Record<string, ReadGraph>>;
 }
 
 /**
@@ -209,12 +235,17 @@ interface ReadNode {
  * @throws TritonError UNSUPPORTED that names them
  */
 function checkOperations(graph: object, path: string): void {
-  const { executor } = graph as { executor?: { graph?: { nodes?: Readonly<Record<string, ReadNode>> } } };
-  const nodes = Object.values(executor?.graph?.nodes ?? {});
-  const unknown = nodes.filter(({ category }) => category === undefined);
-  if (unknown.length === 0) return;
-  const names = [...new Set(unknown.map(({ op }) => op))];
-  const text = `cannot serve the TensorFlow.js model '${path}': TensorFlow.js lacks its operations ${names.join(", ")}`;
+  const { executor } = graph as { executor?: { graph?: ReadGraph } };
+  const { nodes = {}, functions = {} } = executor?.graph ?? {};
+  const all = [nodes, ...Object.values(functions).map((one) => one.nodes ?? {})].flatMap(
+    Object.values<ReadNode>,
+  );
+  const unknown = new Map<string, string>();
+  for (const { category, op, name } of all)
+    if (category === undefined && !unknown.has(op)) unknown.set(op, name);
+  if (unknown.size === 0) return;
+  const names = [...unknown].map(([op, node]) => `${op} (node '${node}')`);
+  const text = `cannot serve the TensorFlow model '${path}': TensorFlow.js lacks its operations ${names.join(", ")}`;
   throw errorFor("MODEL_NOT_SUPPORTED", text);
 }
 

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type OnnxSession, openSession } from "@tritonjs/backends/onnxruntime";
 import { openTensorflow } from "@tritonjs/backends/tensorflow";
-import { batch, type JsModelArgs, Triton } from "@tritonjs/core";
+import { batch, Triton } from "@tritonjs/core";
+import type { InstancePlace } from "@tritonjs/core/types";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { identityOnnx, matrixOnnx } from "../../../../test/support/onnx-models.js";
 import { outcomeOf } from "../../../../test/support/outcome.js";
@@ -26,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 /** An instance on the CPU, as `initialize` and callbacks see it. */
-const instance = (): Pick<JsModelArgs, "device"> => ({ device: { kind: "KIND_CPU", id: 0 } });
+const instance = (): { readonly device: InstancePlace } => ({ device: { kind: "KIND_CPU", id: 0 } });
 
 describe("openSession", () => {
   it("gives a callback one session for each instance, which ends with the instance", async () => {
@@ -115,7 +116,7 @@ describe("openSession", () => {
 
   it("tries CUDA first on a GPU, and only CUDA in strict mode", async () => {
     const warnings: string[] = [];
-    const onGpu = (): Pick<JsModelArgs, "device"> => ({ device: { kind: "KIND_GPU", id: 0 } });
+    const onGpu = (): { readonly device: InstancePlace } => ({ device: { kind: "KIND_GPU", id: 0 } });
     const onWarning = (line: string) => void warnings.push(line);
     const { provider } = await openSession(file, onGpu(), { onWarning });
     expect(["cuda", "cpu"]).toContain(provider);

@@ -36,6 +36,29 @@ const GOOD: RepositoryFiles = {
   "ort/libonnxruntime_providers_tensorrt.so": elfLibrary(TENSORRT),
 };
 
+const PYTHON = "usr/lib/python3/site-packages";
+
+/** Folders of NVIDIA's packages for Python, and their libraries. */
+const WHEELS: Readonly<Record<string, readonly string[]>> = {
+  "nvidia/cublas": ["libcublasLt.so.12", "libcublas.so.12"],
+  "nvidia/cudnn": ["libcudnn.so.9"],
+  "nvidia/curand": ["libcurand.so.10"],
+  "nvidia/cufft": ["libcufft.so.11"],
+  "nvidia/cuda_runtime": ["libcudart.so.12"],
+};
+
+/** Libraries of CUDA that come from `pip install onnxruntime-gpu[cuda,cudnn]`, and none of the system. */
+const WHEEL_FILES = Object.fromEntries([
+  ...[...CUDA, "libnvinfer.so.10"].map((name) => [lib(name), undefined] as const),
+  ...Object.entries(WHEELS).flatMap(([folder, names]) =>
+    names.map(
+      (name) =>
+        [`${PYTHON}/${folder}/lib/${name}`, elfLibrary([], undefined, name) as Buffer | undefined] as const,
+    ),
+  ),
+  [`${PYTHON}/tensorrt_libs/libnvinfer.so.10`, elfLibrary([], undefined, "libnvinfer.so.10")] as const,
+]);
+
 interface Tree {
   /** Files that differ; undefined for a file that is missing. */
   readonly files?: Readonly<Record<string, string | Uint8Array | undefined>>;
@@ -182,6 +205,19 @@ const isLinux = process.platform === "linux" && ["x64", "arm64"].includes(proces
 const why = isLinux ? "" : " (skipped: this is not Linux on x64 or arm64)";
 
 describe.skipIf(!isLinux)(`the doctor${why}`, () => {
+  it("finds nothing wrong in a tree whose CUDA comes from Python's packages", async () => {
+    expect(await wrongIn({ files: WHEEL_FILES })).toEqual([]);
+    expect(await wrongIn({ files: WHEEL_FILES, provider: "tensorrt" })).toEqual([]);
+    const { [`${PYTHON}/nvidia/cudnn/lib/libcudnn.so.9`]: _, ...withoutCudnn } = WHEEL_FILES;
+    expect(await wrongIn({ files: withoutCudnn })).toEqual([
+      "libcudnn.so.9: it is missing -> pip install nvidia-cudnn-cu12==9.*",
+    ]);
+    const cut = { ...WHEEL_FILES, [`${PYTHON}/nvidia/cufft/lib/libcufft.so.11`]: elfLibrary(["libno.so.1"]) };
+    expect(await wrongIn({ files: cut })).toContainEqual(
+      expect.stringMatching(/^libcufft.so.11: .*libno.so.1.* -> pip install nvidia-cufft-cu12$/),
+    );
+  });
+
   it("finds nothing wrong in a good tree", async () => {
     expect(await wrongIn({})).toEqual([]);
     expect(await wrongIn({ provider: "tensorrt" })).toEqual([]);

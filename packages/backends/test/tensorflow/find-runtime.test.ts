@@ -3,7 +3,7 @@ import type { ModelJson } from "../../src/tensorflow/model-json.js";
 import { graphDescription, tensorDataType } from "../../src/tensorflow/model-json.js";
 import { findRuntime, restoreOldUtilities } from "../../src/tensorflow/tensorflow-runtime.js";
 
-const needs = { runtime: undefined, onGpu: false, savedModel: false };
+const needs = { runtime: undefined, onGpu: false };
 const all = ["tfjs", "tfjs-backend-wasm", "tfjs-node", "tfjs-node-gpu"];
 
 function choose(installed: readonly string[], more: Partial<Parameters<typeof findRuntime>[0]> = {}): string {
@@ -23,14 +23,13 @@ describe("the runtime chosen for a TensorFlow model", () => {
     expect(choose(all, { runtime: "cpu" })).toBe("cpu");
   });
 
-  it("is tfjs-node-gpu on a GPU, and a native one for a SavedModel", () => {
+  it("is tfjs-node-gpu on a GPU", () => {
     expect(choose(all, { onGpu: true })).toBe("tfjs-node-gpu");
-    expect(choose(["tfjs", "tfjs-node"], { savedModel: true })).toBe("tfjs-node");
     expect(choose(["tfjs", "tfjs-node"], { onGpu: true })).toBe(
       "TensorFlow.js is not installed: install @tensorflow/tfjs-node-gpu next to @tritonjs/backends",
     );
-    expect(choose(all, { runtime: "wasm", savedModel: true })).toBe(
-      "TensorFlow's runtime for a SavedModel: expected tfjs-node or tfjs-node-gpu, got 'wasm'",
+    expect(choose(all, { runtime: "wasm", onGpu: true })).toBe(
+      "TensorFlow's runtime for an instance on a GPU: expected tfjs-node-gpu, got 'wasm'",
     );
   });
 });

@@ -84,7 +84,7 @@ describe("a TensorFlow.js model that is bound", () => {
       /^INVALID_ARG .* is not a TensorFlow.js model: it has no modelTopology/,
     );
     expect(bind(folder)).toMatch(
-      /^UNAVAILABLE a SavedModel needs TensorFlow's own library; .* install @tensorflow\/tfjs-node, or @tensorflow\/tfjs-node-gpu/,
+      /^NOT_FOUND cannot open the TensorFlow model '.*models\/saved_model\.pb': ENOENT/,
     );
     expect(bind(layersModel, "tfjs-node")).toMatch(
       /^UNAVAILABLE TensorFlow.js is not installed: install @tensorflow\/tfjs-node/,
@@ -184,17 +184,17 @@ describe("a TensorFlow.js model of a repository", () => {
             .replace('"Relu"', '"Frobnicate"'),
         };
       },
-      /Frobnicate/,
+      /TensorFlow\.js lacks its operations Frobnicate \(node 'relu'\)/,
     ],
     [
       "a frozen graph",
       async () => ({ "m/1/model.graphdef": "x" }),
-      /frozen graph \(tensorflow_graphdef\), which TensorFlow.js cannot read: convert it/,
+      /cannot read the frozen graph '.*model\.graphdef': expected a protobuf message 'Graph', got 1 bytes/,
     ],
     [
-      "a SavedModel without tfjs-node",
+      "a broken SavedModel",
       async () => ({ "m/1/model.savedmodel/saved_model.pb": "x" }),
-      /a SavedModel needs TensorFlow's own library/,
+      /cannot read the SavedModel '.*model\.savedmodel': expected a protobuf message 'SavedModel', got 1 bytes/,
     ],
     [
       "a missing GPU",

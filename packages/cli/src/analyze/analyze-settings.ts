@@ -179,6 +179,7 @@ const GROUPS: Readonly<Record<string, readonly OptionRow[]>> = {
       "preferred sizes; + joins sizes of one configuration: 4,8+16; 0 for none",
     ],
     ["--target-latencies <list>", "targets of adaptive batching in ms, 0 for none"],
+    ["--deadlines <list>", "limits of requests in ms, which then run by their deadlines; 0 for none"],
     ["--threads <list>", "threads of a session of ONNX Runtime, 0 for the default"],
   ],
   "Load:": [
@@ -334,6 +335,7 @@ function readSpace(options: OptionReader): ModelSpace {
     queueDelayMicroseconds: list("queueDelays", "--queue-delays", 0),
     preferredBatchSizes: options.text("preferredBatchSizes")?.split(",").map(preferredOf),
     targetLatencyMs: list("targetLatencies", "--target-latencies", 0, false),
+    deadlineMs: list("deadlines", "--deadlines", 0, false),
     threads: list("threads", "--threads", 0),
   };
   if (given.maxBatchSize?.includes(0)) {

@@ -85,6 +85,8 @@ export interface VariantParameters {
   readonly preferredBatchSizes?: readonly number[];
   /** Target of adaptive batching in milliseconds; 0 for none. */
   readonly targetLatencyMs?: number;
+  /** Default limit in milliseconds with which requests run by their deadlines; 0 for no deadlines. */
+  readonly deadlineMs?: number;
   /** Threads with which a session of ONNX Runtime computes one operator; 0 for the default. */
   readonly threads?: number;
 }
@@ -99,6 +101,7 @@ export const PARAMETER_NAMES = [
   "queueDelayMicroseconds",
   "preferredBatchSizes",
   "targetLatencyMs",
+  "deadlineMs",
   "threads",
 ] as const satisfies readonly (keyof VariantParameters)[];
 
@@ -120,7 +123,10 @@ export function isDefault(parameters: VariantParameters): boolean {
 
 /** Drops parameters that have no effect, so that variants that behave alike have one key. */
 export function canonical(parameters: VariantParameters): VariantParameters {
-  const { maxBatchSize, targetLatencyMs, queueDelayMicroseconds, preferredBatchSizes, ...rest } = parameters;
+  const { maxBatchSize, queueDelayMicroseconds, preferredBatchSizes, ...others } = parameters;
+  // A model with deadlines cannot have a target too.
+  const { targetLatencyMs, ...rest } =
+    others.deadlineMs && others.targetLatencyMs ? { ...others, targetLatencyMs: 0 } : others;
   const unbatched = maxBatchSize !== undefined && maxBatchSize <= 1;
   const isAdaptive = targetLatencyMs !== undefined && targetLatencyMs > 0;
   const hasRules = !unbatched && !isAdaptive;
@@ -148,7 +154,14 @@ const EMPTY_BATCHING: ModelDynamicBatching = {
 /** Makes the configuration of a variant. A model with a sequence batcher keeps it; the others get a dynamic batcher. */
 export function variantConfig(config: ModelConfig, parameters: VariantParameters): ModelConfig {
   if (isDefault(parameters)) return config;
-  const { instances, isolation, maxBatchSize = config.maxBatchSize, targetLatencyMs, threads } = parameters;
+  const {
+    instances,
+    isolation,
+    maxBatchSize = config.maxBatchSize,
+    targetLatencyMs,
+    deadlineMs,
+    threads,
+  } = parameters;
   const set = { ...config.parameters };
   const setParameter = (key: string, value: string | number | undefined, none?: string | number) => {
     if (value === undefined) return;
@@ -157,6 +170,10 @@ export function variantConfig(config: ModelConfig, parameters: VariantParameters
   };
   setParameter("isolation", isolation, "default");
   setParameter("target_latency_ms", targetLatencyMs, 0);
+  if (deadlineMs !== undefined) {
+    setParameter("deadlines", deadlineMs > 0 ? "true" : "false", "false");
+    setParameter("deadline_default_ms", deadlineMs, 0);
+  }
   setParameter("intra_op_thread_count", threads, 0);
   const isBatched = maxBatchSize > 1 && config.sequenceBatching === undefined;
   if (!isBatched) delete set.target_latency_ms;
@@ -208,7 +225,7 @@ function groupsOf({ instanceGroup }: ModelConfig, count: number): ModelConfig["i
 export function parametersText(parameters: VariantParameters): string {
   const { instances, isolation, maxBatchSize, queueDelayMicroseconds, preferredBatchSizes, threads } =
     parameters;
-  const { targetLatencyMs = 0 } = parameters;
+  const { targetLatencyMs = 0, deadlineMs = 0 } = parameters;
   const parts = [
     instances === undefined ? "" : `${instances} instance${instances === 1 ? "" : "s"}`,
     isolation === undefined || isolation === "default" ? "" : isolation,
@@ -216,6 +233,7 @@ export function parametersText(parameters: VariantParameters): string {
     queueDelayMicroseconds ? `delay ${queueDelayMicroseconds} µs` : "",
     preferredBatchSizes?.length ? `prefers ${preferredBatchSizes.join("+")}` : "",
     targetLatencyMs > 0 ? `target ${targetLatencyMs} ms` : "",
+    deadlineMs > 0 ? `deadlines ${deadlineMs} ms` : "",
     threads ? `${threads} thread${threads === 1 ? "" : "s"}` : "",
   ].filter((part) => part !== "");
   return parts.join(", ") || "default";

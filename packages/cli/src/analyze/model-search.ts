@@ -242,6 +242,7 @@ function calibrationVariants(space: ModelSpace, load: AnalyzeLoad, batchSize: nu
               ...(space.queueDelayMicroseconds !== undefined && { queueDelayMicroseconds: 0 }),
               ...(space.preferredBatchSizes !== undefined && { preferredBatchSizes: [] }),
               ...(space.targetLatencyMs !== undefined && { targetLatencyMs: 0 }),
+              ...(space.deadlineMs !== undefined && { deadlineMs: 0 }),
               ...(threads !== undefined && { threads }),
             }),
           ),

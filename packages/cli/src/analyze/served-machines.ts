@@ -313,12 +313,19 @@ function boundVariants(candidate: Candidate): Record<string, BoundVariant> {
 }
 
 function boundVariant(parameters: VariantParameters): BoundVariant {
-  const { instances, maxBatchSize, queueDelayMicroseconds, preferredBatchSizes, targetLatencyMs } =
-    parameters;
+  const {
+    instances,
+    maxBatchSize,
+    queueDelayMicroseconds,
+    preferredBatchSizes,
+    targetLatencyMs,
+    deadlineMs,
+  } = parameters;
   const batcher = {
     ...(queueDelayMicroseconds !== undefined && { maxQueueDelayMicroseconds: queueDelayMicroseconds }),
     ...(preferredBatchSizes?.length && { preferredBatchSize: preferredBatchSizes }),
     ...(targetLatencyMs !== undefined && targetLatencyMs > 0 && { targetLatencyMs }),
+    ...(deadlineMs !== undefined && deadlineMs > 0 && { deadlines: { defaultMs: deadlineMs } }),
   };
   return {
     ...(maxBatchSize !== undefined && { maxBatchSize }),

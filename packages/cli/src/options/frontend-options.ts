@@ -243,7 +243,7 @@ export const frontendOptions = {
   OpenAI: openAiOptions,
   Metrics: {
     "allow-metrics": boolean("Serve metrics.", true),
-    "allow-gpu-metrics": boolean("Serve metrics of GPUs, as nvidia-smi reports them.", true),
+    "allow-gpu-metrics": boolean("Serve metrics of GPUs, as the driver reports them.", true),
     "allow-cpu-metrics": boolean("Serve metrics of the CPU, the memory and the process.", true),
     "metrics-address": text("Address to listen on for metrics; by default that of HTTP.", ""),
     "metrics-port": integer("Port to listen on for metrics.", 8002),

@@ -224,14 +224,16 @@ export const machineOptions = {
     "shares-weights": text("Weights of callers, such as gold=3,silver=2. Others have weight 1.", ""),
   },
   "Memory/Device Management": {
-    "pinned-memory-pool-byte-size": value("integer", "Bytes of pinned memory.", 2 ** 28, readLong, {
-      noEffect: "Node.js has no pinned memory",
-    }),
+    "pinned-memory-pool-byte-size": value(
+      "integer",
+      "Largest number of bytes of pinned memory, for tensors on their way to GPUs and back.",
+      2 ** 28,
+      readLong,
+    ),
     "cuda-memory-pool-byte-size": list(
       "<device>:<bytes>",
-      "Bytes of the memory pool of a GPU.",
+      "Largest number of bytes on a GPU for inputs and outputs of models; 67108864 on each GPU by default.",
       readPair(readLong),
-      noGpuMemory,
     ),
     "cuda-virtual-address-size": list(
       "<device>:<bytes>",

@@ -62,6 +62,10 @@ export function tritonSettings(
       shares: { by: values["shares-by"], weights: shareWeights(values["shares-weights"]) },
     }),
     hostPolicies: hostPolicies(values),
+    pinnedMemoryPoolByteSize: Math.max(0, values["pinned-memory-pool-byte-size"]),
+    cudaMemoryPoolByteSize: Object.fromEntries(
+      values["cuda-memory-pool-byte-size"].map(([gpu, byteSize]) => [gpu, Math.max(0, byteSize)]),
+    ),
     ...(values["gpu-fallback"] === "cpu" && { gpuFallback: "cpu" }),
     allowClientSharedMemory: values["allow-client-shm"],
     allowModelFileOverride: values["allow-model-file-override"] || values.compat === "triton",

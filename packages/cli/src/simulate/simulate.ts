@@ -6,10 +6,20 @@ import { setImmediate } from "node:timers/promises";
 import { Triton } from "@tritonjs/core";
 import type { Backend, Execution, ExecutionResult, Executor } from "@tritonjs/core/backend";
 import { writePrototxt } from "@tritonjs/core/config";
-import { Heap, InferenceRequest, type QueueOptions, readScalarOptions } from "@tritonjs/core/internal";
-import type { Clock, Timer } from "@tritonjs/core/testing";
-import { type ModelConfig, type ModelInstanceGroup, Tensor, TritonError } from "@tritonjs/protocol";
+import type { FoundModel } from "@tritonjs/core/frontend";
+import type { DeadlineClass } from "@tritonjs/core/internal";
+import { InferenceRequest, type QueueOptions, readScalarOptions } from "@tritonjs/core/internal";
+import type { Clock } from "@tritonjs/core/testing";
+import {
+  isDecoupled,
+  type ModelConfig,
+  type ModelInstanceGroup,
+  Tensor,
+  TritonError,
+} from "@tritonjs/protocol";
 import { cleanUpAtExit } from "../exit-cleanups.js";
+import { SharedCores } from "./shared-cores.js";
+import { SimulationClock } from "./simulation-clock.js";
 
 /** A request of a simulation. */
 export interface SimulatedRequest extends QueueOptions {
@@ -19,9 +29,15 @@ export interface SimulatedRequest extends QueueOptions {
   readonly rows: number;
   /** Milliseconds that the sender waits for the answer, for a model with deadlines. */
   readonly limitMs?: number;
+  /** True if the request ends when that time is over, with or without deadlines. */
+  readonly endsAtLimit?: boolean;
   /** Name of the caller, for a model that callers share. */
   readonly caller?: string;
   readonly sequence?: { readonly id: bigint | string; readonly start: boolean; readonly end: boolean };
+  /** Milliseconds that the request takes, for a model whose requests run by themselves, such as texts. */
+  readonly durationMs?: number;
+  /** Largest number of tokens of the text that the request asks for. */
+  readonly maxTokens?: number;
 }
 
 /** A number of clients. Each sends its next request as soon as its last one has ended. */
@@ -34,15 +50,32 @@ export interface ClosedLoop {
   readonly rows: number;
 }
 
-/** Options of {@link simulate}. */
-export interface SimulationOptions {
+/** A model of a simulation, with its load. */
+export interface SimulatedLoad {
   /** Configuration of the model; its tensors and its file do not matter. */
   readonly config: ModelConfig;
   /** Number of instances for a configuration without instance groups. @default 1 */
   readonly instances?: number;
+  /** Number of texts that an instance generates at a time, for a model whose requests run by themselves. @default 1 */
+  readonly concurrency?: number;
   /** Requests in the order in which they arrive, or clients that each wait for their response. */
   readonly requests: readonly SimulatedRequest[] | ClosedLoop;
   readonly times: BatchTimes;
+}
+
+/** Options of {@link simulate}. */
+export interface SimulationOptions extends SimulatedLoad {
+  /** Ends the simulation early. */
+  readonly signal?: AbortSignal;
+}
+
+/** Options of {@link simulateMachine}. */
+export interface MachineOptions {
+  readonly models: readonly SimulatedLoad[];
+  /** Cores that all running batches share. They slow each other down when more batches run. @default no limit */
+  readonly cores?: number;
+  /** Whether one plan chooses the next batch over all models (`rateLimit: "deadlines"`). @default false */
+  readonly planned?: boolean;
   /** Ends the simulation early. */
   readonly signal?: AbortSignal;
 }
@@ -59,6 +92,8 @@ export interface SimulationResult {
   /** Number of batches by the reason why they were cut. */
   readonly cuts: Readonly<Record<string, number>>;
   readonly instances: number;
+  /** What became of requests with deadlines, by class; empty for a model without them. */
+  readonly deadlines: readonly DeadlineClass[];
   /** Milliseconds from the first arrival to the last response. */
   readonly durationMs: number;
 }
@@ -72,54 +107,60 @@ const TURN = 2000;
  *
  * @throws TritonError for a configuration that cannot be served
  */
-export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
-  const { config, requests, times, signal, instances = 1 } = options;
+export async function simulate({ signal, ...model }: SimulationOptions): Promise<SimulationResult> {
+  const [result] = await simulateMachine({ models: [model], ...(signal !== undefined && { signal }) });
+  return result!;
+}
+
+/**
+ * The same for several models of one machine. A closed loop of clients is for a single model.
+ *
+ * @returns one result for each model, in order
+ * @throws TritonError for a configuration that cannot be served
+ */
+export async function simulateMachine(options: MachineOptions): Promise<readonly SimulationResult[]> {
+  const { models, cores, planned = false, signal } = options;
   const clock = new SimulationClock();
-  const batches: SimulatedBatch[] = [];
-  const name = config.name === "" ? "model" : config.name;
-  const { repository, forget } = writeRepository(simulatedConfig(config, name, instances), name);
+  const shared = cores === undefined ? undefined : new SharedCores(clock, cores);
+  const names = models.map(({ config }, i) => (config.name === "" ? `model${i}` : config.name));
+  const configs = models.map(({ config, instances = 1 }, i) => simulatedConfig(config, names[i]!, instances));
+  const { repository, forget } = writeRepository(configs);
+  const loads = models.map(() => new LoadRecord(clock));
   const triton = new Triton({
     clock,
     modelRepository: repository,
     gpus: [],
-    backends: {
-      simulated: () => simulatedBackend(clock, times, takesAhead(config), (batch) => batches.push(batch)),
-    },
+    ...(planned && {
+      rateLimit: "deadlines",
+      ...(cores !== undefined && { rateLimitResources: [{ name: "cores", count: cores }] }),
+    }),
+    backends: Object.fromEntries(
+      models.map((model, i) => [
+        backendOf(names[i]!),
+        () => simulatedBackend(names[i]!, clock, model, shared, loads[i]!),
+      ]),
+    ),
   });
   try {
     await triton.ready();
-    const model = triton.service.model(name, "");
-    const inputsOf = tensorsOf(SIMULATED_INPUT);
-    const isBatched = model.config.maxBatchSize > 0;
-    const count = "concurrency" in requests ? requests.count : requests.length;
-    const latenciesMs = new Float64Array(count).fill(Number.NaN);
-    const endsMs = new Float64Array(count).fill(Number.NaN);
-    const failures = new Map<string, number>();
-    let [firstMs, lastMs] = [Number.NaN, 0];
-    const send: Send = (index, request, onEnd) => {
-      if (Number.isNaN(firstMs)) firstMs = request.atMs;
-      const end = (outcome: unknown) => {
-        lastMs = clock.now();
-        endsMs[index] = lastMs;
-        if (TritonError.is(outcome)) failures.set(outcome.message, (failures.get(outcome.message) ?? 0) + 1);
-        else latenciesMs[index] = lastMs - request.atMs;
-        onEnd();
-      };
-      try {
-        const sent = requestOf(model.name, request, inputsOf(isBatched ? request.rows : 0));
-        sent.sender = { receive: (outcome, final) => void (final && end(outcome)) };
-        model.infer(sent);
-      } catch (error) {
-        end(TritonError.from(error));
-      }
-    };
-    await ("concurrency" in requests
-      ? runClosedLoop(requests, clock, send, signal)
-      : runSchedule(requests, clock, send, signal));
-    const queue = triton.service.queue(name, "");
-    const durationMs = Number.isNaN(firstMs) ? 0 : lastMs - firstMs;
-    const { length: instanceCount } = queue.instances;
-    return { latenciesMs, endsMs, failures, batches, cuts: queue.cuts, instances: instanceCount, durationMs };
+    const sends = models.map((_, i) => loads[i]!.sendTo(triton.service.model(names[i]!, "")));
+    const [first] = models;
+    if (models.length === 1 && "concurrency" in first!.requests) {
+      await runClosedLoop(first!.requests, clock, sends[0]!, signal);
+    } else {
+      const lists = models.map(({ requests }) => {
+        if ("concurrency" in requests)
+          throw new RangeError("expected one model for a closed loop, got several");
+        return requests;
+      });
+      await runSchedules(lists, clock, sends, signal);
+    }
+    const observed = triton.service.inspector?.models() ?? [];
+    return models.map((_, i) => {
+      const { cuts, instances } = triton.service.queue(names[i]!, "");
+      const deadlines = observed.find(({ name }) => name === names[i])?.activity?.().deadlines ?? [];
+      return loads[i]!.result(cuts, instances.length, deadlines);
+    });
   } finally {
     const closed = triton.close();
     await clock.drain();
@@ -132,21 +173,99 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
 /** Sends request number `index`. The listener is called once, when the request has ended. */
 type Send = (index: number, request: SimulatedRequest, onEnd: () => void) => void;
 
-async function runSchedule(
-  requests: readonly SimulatedRequest[],
+const HOPELESS = "refused, because the answer would have been late (DEADLINE_TOO_CLOSE)";
+
+/** What became of the requests of a model. */
+class LoadRecord {
+  readonly batches: SimulatedBatch[] = [];
+  readonly #latenciesMs: number[] = [];
+  readonly #endsMs: number[] = [];
+  readonly #failures = new Map<string, number>();
+  #firstMs = Number.NaN;
+  #lastMs = 0;
+
+  constructor(private readonly clock: SimulationClock) {}
+
+  sendTo(model: FoundModel): Send {
+    const inputsOf = tensorsOf(SIMULATED_INPUT);
+    const isBatched = model.config.maxBatchSize > 0;
+    return (index, request, onEnd) => {
+      if (Number.isNaN(this.#firstMs)) this.#firstMs = request.atMs;
+      this.#latenciesMs[index] = this.#endsMs[index] = Number.NaN;
+      const end = (outcome: unknown) => {
+        this.#ended(index, request.atMs, TritonError.is(outcome) ? outcome : undefined);
+        onEnd();
+      };
+      try {
+        const sent = requestOf(model.name, request, inputsOf(isBatched ? request.rows : 0));
+        let failure: unknown;
+        sent.sender = {
+          receive: (outcome, final) => {
+            if (TritonError.is(outcome)) failure = outcome;
+            if (final) end(failure);
+          },
+        };
+        model.infer(sent);
+      } catch (error) {
+        end(TritonError.from(error));
+      }
+    };
+  }
+
+  #ended(index: number, sentMs: number, error: TritonError | undefined): void {
+    const now = this.clock.now();
+    this.#lastMs = now;
+    this.#endsMs[index] = now;
+    if (error === undefined) this.#latenciesMs[index] = now - sentMs;
+    else {
+      // Each refusal has its own numbers in its text.
+      const text = error.reason === "DEADLINE_TOO_CLOSE" ? HOPELESS : error.message;
+      this.#failures.set(text, (this.#failures.get(text) ?? 0) + 1);
+    }
+  }
+
+  result(
+    cuts: Readonly<Record<string, number>>,
+    instances: number,
+    deadlines: readonly DeadlineClass[],
+  ): SimulationResult {
+    return {
+      latenciesMs: Float64Array.from(this.#latenciesMs),
+      endsMs: Float64Array.from(this.#endsMs),
+      failures: this.#failures,
+      batches: this.batches,
+      cuts,
+      instances,
+      deadlines,
+      durationMs: Number.isNaN(this.#firstMs) ? 0 : this.#lastMs - this.#firstMs,
+    };
+  }
+}
+
+async function runSchedules(
+  lists: readonly (readonly SimulatedRequest[])[],
   clock: SimulationClock,
-  send: Send,
+  sends: readonly Send[],
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  let open = 0;
-  for (const [index, request] of requests.entries()) {
+  const next = lists.map(() => 0);
+  let [open, sent] = [0, 0];
+  for (;;) {
+    let model = -1;
+    for (const [i, list] of lists.entries()) {
+      const atMs = list[next[i]!]?.atMs;
+      if (atMs !== undefined && (model < 0 || atMs < lists[model]![next[model]!]!.atMs)) model = i;
+    }
+    if (model < 0) break;
+    const index = next[model]!++;
+    const request = lists[model]![index]!;
     await clock.advanceTo(request.atMs);
-    if (index % TURN === 0) {
+    if (sent++ % TURN === 0) {
       await setImmediate();
       signal?.throwIfAborted();
     }
     open++;
-    send(index, request, () => open--);
+    sends[model]!(index, request, () => open--);
     clock.runDeferred();
   }
   await clock.runUntil(() => open === 0);
@@ -182,11 +301,13 @@ async function runClosedLoop(
 }
 
 /** Writes the repository at once: a second Ctrl-C meanwhile would leave its folder behind. */
-function writeRepository(config: ModelConfig, name: string): { repository: string; forget(): void } {
+function writeRepository(configs: readonly ModelConfig[]): { repository: string; forget(): void } {
   const repository = mkdtempSync(join(tmpdir(), "tritonjs-simulation-"));
   const forget = cleanUpAtExit(() => rmSync(repository, { recursive: true, force: true }));
-  mkdirSync(join(repository, name, "1"), { recursive: true });
-  writeFileSync(join(repository, name, "config.pbtxt"), writePrototxt(config));
+  for (const config of configs) {
+    mkdirSync(join(repository, config.name, "1"), { recursive: true });
+    writeFileSync(join(repository, config.name, "config.pbtxt"), writePrototxt(config));
+  }
   return { repository, forget };
 }
 
@@ -204,6 +325,9 @@ function tensorsOf(name: string): (rows: number) => ReadonlyMap<string, Tensor> 
   };
 }
 
+/** Parameter with the milliseconds that a request takes, if it has a time of its own. */
+const OWN_DURATION = "simulated_ms";
+
 function requestOf(
   name: string,
   wanted: SimulatedRequest,
@@ -211,96 +335,18 @@ function requestOf(
 ): InferenceRequest {
   const request = new InferenceRequest(name, { inputs });
   readScalarOptions(wanted, request);
-  request.clientLimitMs = wanted.limitMs ?? 0;
+  const { limitMs = 0 } = wanted;
+  if (wanted.endsAtLimit === true) request.deadline = wanted.atMs + limitMs;
+  else request.clientLimitMs = limitMs;
   request.caller = wanted.caller ?? "";
-  return request;
-}
-
-interface Entry {
-  readonly at: number;
-  readonly order: number;
-  run: (() => void) | undefined;
-}
-
-/** Promise turns from the end of an execution to its last effect, with some to spare. */
-const TURNS = 24;
-
-/**
- * A virtual clock for millions of events: timers in a heap, without waiting for the real event loop. It lets
- * promises settle after each timer and runs deferred work.
- */
-export class SimulationClock implements Clock {
-  #now = 0;
-  #order = 0;
-  readonly #timers = new Heap<Entry>((a, b) => a.at - b.at || a.order - b.order);
-  #deferred: (() => void)[] = [];
-
-  now(): number {
-    return this.#now;
-  }
-
-  wallNow(): number {
-    return this.#now;
-  }
-
-  setTimer(delayMs: number, run: () => void): Timer {
-    const entry: Entry = { at: this.#now + Math.max(0, delayMs), order: this.#order++, run };
-    this.#timers.add(entry);
-    return {
-      cancel: () => {
-        entry.run = undefined;
-      },
+  const { maxTokens, durationMs } = wanted;
+  if (maxTokens !== undefined || durationMs !== undefined) {
+    request.parameters = {
+      ...(maxTokens !== undefined && { max_tokens: maxTokens }),
+      ...(durationMs !== undefined && { [OWN_DURATION]: durationMs }),
     };
   }
-
-  defer(run: () => void): void {
-    this.#deferred.push(run);
-  }
-
-  runDeferred(): void {
-    while (this.#deferred.length > 0) {
-      const all = this.#deferred;
-      this.#deferred = [];
-      for (const run of all) run();
-    }
-  }
-
-  /** Moves time to `at`, running due timers in order. Returns at once when none is due. */
-  advanceTo(at: number): Promise<void> | undefined {
-    if (this.#next() <= at) return this.#run(at);
-    this.#now = at;
-    return undefined;
-  }
-
-  /** Runs timers until a condition holds, or none is left. */
-  async runUntil(isOver: () => boolean): Promise<void> {
-    while (!isOver()) {
-      const next = this.#next();
-      if (next === Number.POSITIVE_INFINITY) return;
-      await this.#run(next);
-    }
-  }
-
-  async drain(): Promise<void> {
-    for (let next = this.#next(); next < Number.POSITIVE_INFINITY; next = this.#next()) await this.#run(next);
-  }
-
-  async #run(end: number): Promise<void> {
-    while (this.#next() <= end) {
-      const { at, run } = this.#timers.take()!;
-      this.#now = Math.max(this.#now, at);
-      run!();
-      for (let turn = 0; turn < TURNS; turn++) await undefined;
-      this.runDeferred();
-    }
-    this.#now = Math.max(this.#now, end);
-  }
-
-  /** Time of the next timer that was not cancelled. */
-  #next(): number {
-    while (this.#timers.first !== undefined && this.#timers.first.run === undefined) this.#timers.take();
-    return this.#timers.first?.at ?? Number.POSITIVE_INFINITY;
-  }
+  return request;
 }
 
 /** Time that batches take on a virtual clock. */
@@ -327,54 +373,82 @@ const SAME_MOMENT_MS = 1e-6;
 class SimulatedExecutor implements Executor {
   readonly details = {};
   readonly mustFinish = false;
+  readonly capacity: number;
+  readonly takesAhead: boolean;
+  readonly #times: BatchTimes;
   #lastEnd = Number.NEGATIVE_INFINITY;
   #busyUntil = Number.NEGATIVE_INFINITY;
 
+  /** @param shared cores that slow batches down when many run; undefined if batches do not slow each other down */
   constructor(
     private readonly clock: Clock,
-    private readonly times: BatchTimes,
-    readonly takesAhead: boolean,
+    { config, times, concurrency = 1 }: SimulatedLoad,
+    private readonly shared: SharedCores | undefined,
     private readonly onBatch: (batch: SimulatedBatch) => void,
-  ) {}
+  ) {
+    this.#times = times;
+    this.capacity = concurrency;
+    this.takesAhead = shared === undefined && concurrency === 1 && takesAhead(config);
+  }
 
   async start(): Promise<void> {}
 
   async stop(): Promise<void> {}
 
-  execute({ requests }: Execution): Promise<readonly ExecutionResult[]> {
+  async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
+    const { requests, decoupled } = execution;
     let rows = 0;
     for (const request of requests) rows += request.rows;
     const now = this.clock.now();
     const waited = now - this.#lastEnd < SAME_MOMENT_MS;
-    const gapMs = waited ? this.times.gapMs : this.times.wakeMs;
+    const gapMs = waited ? this.#times.gapMs : this.#times.wakeMs;
     // A batch that the instance has got ahead starts directly after the one that runs.
-    const startMs = this.#busyUntil > now + SAME_MOMENT_MS ? this.#busyUntil : now + gapMs;
-    const endMs = startMs + this.times.duration(rows, startMs);
-    this.#busyUntil = endMs;
+    const startMs =
+      this.capacity === 1 && this.#busyUntil > now + SAME_MOMENT_MS ? this.#busyUntil : now + gapMs;
+    const own = Number(requests[0]?.parameters[OWN_DURATION] ?? Number.NaN);
+    const tookMs = Number.isNaN(own) ? this.#times.duration(rows, startMs) : own;
+    await this.#pass(startMs - now, tookMs);
+    const endMs = this.clock.now();
+    this.#lastEnd = endMs;
+    this.onBatch({ rows, requests: requests.length, startMs, endMs });
     const results = requests.map(({ batchSize }) => outputsOf(batchSize));
-    return new Promise((resolve) => {
-      this.clock.setTimer(endMs - now, () => {
-        this.#lastEnd = this.clock.now();
-        this.onBatch({ rows, requests: requests.length, startMs, endMs });
-        resolve(results);
-      });
+    if (!decoupled) return results;
+    for (const [i, outputs] of results.entries()) execution.send(i, outputs, true);
+    return undefined;
+  }
+
+  /** Resolves when a batch that starts after `waitMs` has worked for `tookMs`. */
+  #pass(waitMs: number, tookMs: number): Promise<void> {
+    const { clock, shared } = this;
+    return new Promise((done) => {
+      if (shared === undefined) {
+        this.#busyUntil = clock.now() + waitMs + tookMs;
+        clock.setTimer(waitMs + tookMs, done);
+      } else if (waitMs > 0) clock.setTimer(waitMs, () => shared.run(tookMs, done));
+      else shared.run(tookMs, done);
     });
   }
 }
 
 /** Makes a backend whose instances take the given times and compute nothing. */
 function simulatedBackend(
+  name: string,
   clock: Clock,
-  times: BatchTimes,
-  takesAhead: boolean,
-  onBatch: (batch: SimulatedBatch) => void,
+  load: SimulatedLoad,
+  shared: SharedCores | undefined,
+  record: LoadRecord,
 ): Backend {
   return {
-    backendName: "simulated",
+    backendName: backendOf(name),
     platform: "",
     describe: () => undefined,
-    createExecutor: () => new SimulatedExecutor(clock, times, takesAhead, onBatch),
+    createExecutor: () => new SimulatedExecutor(clock, load, shared, (batch) => record.batches.push(batch)),
   };
+}
+
+/** Each model has a backend of its own, because a backend knows the load of its model. */
+function backendOf(model: string): string {
+  return `simulated-${model}`;
 }
 
 /** Name of the one input and the one output of a simulated model. */
@@ -398,12 +472,13 @@ function simulatedConfig(config: ModelConfig, name: string, instances: number): 
   const { dynamicBatching, sequenceBatching, instanceGroup, parameters, maxBatchSize } = config;
   const simulated: Partial<ModelConfig> = {
     name,
-    backend: "simulated",
+    backend: backendOf(name),
     maxBatchSize,
     input: [{ name: SIMULATED_INPUT, ...tensor }] as ModelConfig["input"],
     output: [{ name: SIMULATED_OUTPUT, ...tensor }] as ModelConfig["output"],
     instanceGroup: instanceGroup.length > 0 ? instanceGroup.map(onProcessors) : [groupOf(instances)],
     parameters,
+    ...(isDecoupled(config) && { modelTransactionPolicy: { decoupled: true } }),
     ...(dynamicBatching === undefined ? {} : { dynamicBatching }),
     ...(sequenceBatching === undefined
       ? {}

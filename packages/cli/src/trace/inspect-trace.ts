@@ -3,7 +3,8 @@ import { TritonError } from "@tritonjs/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { decimals } from "../report/write-report.js";
 import { EXIT, runCommand, type ToolTerminal } from "../tool-command.js";
-import { groupBy, readTrace, type TraceRequest } from "./read-trace.js";
+import { readTrace, type TraceRequest } from "./read-trace.js";
+import { groupBy } from "./recording.js";
 
 const EXAMPLES = `
 Examples:

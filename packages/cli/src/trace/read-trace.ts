@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { type QueueOptions, queueOptions, readTracedQueueOptions } from "@tritonjs/core/internal";
+import { type QueueOptions, readTracedQueueOptions } from "@tritonjs/core/internal";
 import { TritonError } from "@tritonjs/protocol";
-import type { SimulatedRequest } from "../simulate/simulate.js";
 
 const NS_PER_MS = 1e6;
 
@@ -13,6 +12,8 @@ interface Collected {
   header: Entry | undefined;
   batch: Entry | undefined;
   request: Entry | undefined;
+  late: string | undefined;
+  refused: string | undefined;
 }
 
 /**
@@ -61,12 +62,21 @@ function collect(byId: Map<number, Collected>, entry: unknown, path: string, ind
   }
   let one = byId.get(entry.id);
   if (one === undefined) {
-    one = { times: new Map(), header: undefined, batch: undefined, request: undefined };
+    one = {
+      times: new Map(),
+      header: undefined,
+      batch: undefined,
+      request: undefined,
+      late: undefined,
+      refused: undefined,
+    };
     byId.set(entry.id, one);
   }
   if (typeof entry.model_name === "string") one.header = entry;
   if (isObject(entry.batch)) one.batch = entry.batch;
   if (isObject(entry.request)) one.request = entry.request;
+  one.late ??= textOf(entry.late);
+  one.refused ??= textOf(entry.refused);
   if (!Array.isArray(entry.timestamps)) return;
   for (const stamp of entry.timestamps) {
     if (isObject(stamp) && typeof stamp.name === "string" && typeof stamp.ns === "number") {
@@ -75,7 +85,7 @@ function collect(byId: Map<number, Collected>, entry: unknown, path: string, ind
   }
 }
 
-function toRequest({ times, header, batch, request }: Collected): TraceRequest | undefined {
+function toRequest({ times, header, batch, request, late, refused }: Collected): TraceRequest | undefined {
   const queueStartMs = times.get("QUEUE_START") ?? times.get("REQUEST_START");
   const endMs = times.get("REQUEST_END");
   if (header === undefined || queueStartMs === undefined || endMs === undefined) return undefined;
@@ -90,6 +100,9 @@ function toRequest({ times, header, batch, request }: Collected): TraceRequest |
     queueStartMs,
     endMs,
     batch: toBatch(times, batch),
+    wasTaken: batch !== undefined,
+    late,
+    refused,
     ...contentOf(request ?? {}),
   };
 }
@@ -126,14 +139,24 @@ function toBatch(times: ReadonlyMap<string, number>, batch: Entry | undefined): 
   };
 }
 
-function contentOf({ rows, limit_ms, caller, sequence, ...queue }: Entry): Partial<TraceRequest> {
+function contentOf({
+  rows,
+  limit_ms,
+  ends,
+  caller,
+  max_tokens,
+  sequence,
+  ...queue
+}: Entry): Partial<TraceRequest> {
   const id = isObject(sequence) ? textOf(sequence.id) : undefined;
   const { start, end } = (id === undefined ? {} : sequence) as Entry;
   return {
     rows: numberOf(rows),
     ...readTracedQueueOptions(queue),
     limitMs: numberOf(limit_ms),
+    endsAtLimit: ends === true,
     caller: textOf(caller),
+    maxTokens: numberOf(max_tokens),
     sequence: id === undefined ? undefined : { id: idOf(id), start: start === true, end: end === true },
   };
 }
@@ -168,12 +191,22 @@ export interface TraceRequest extends QueueOptions {
   readonly endMs: number;
   /** Absent for a request that ran in no batch: it was refused, cancelled, or answered by the response cache. */
   readonly batch?: TraceBatch;
+  /** True if an instance took the request in a batch, also if its time was over before the batch was. */
+  readonly wasTaken: boolean;
   /** Rows along the batch axis. Absent in files of servers that do not record it. */
   readonly rows?: number;
   /** Milliseconds that the sender waited for the answer at most, for a model with deadlines. */
   readonly limitMs?: number;
-  /** Name of the caller, for a model that callers share. */
+  /** True if the request ended when that time was over, with or without deadlines. */
+  readonly endsAtLimit?: boolean;
+  /** Name of the caller, as its header or the parameter `caller` says. */
   readonly caller?: string;
+  /** Largest number of tokens of the text that the request asks for. */
+  readonly maxTokens?: number;
+  /** Why a request with a deadline was late, or refused because it would have been. */
+  readonly late?: string;
+  /** Reason of an answer UNAVAILABLE: the request was refused, or its time was over. */
+  readonly refused?: string;
   readonly sequence?: { readonly id: bigint | string; readonly start: boolean; readonly end: boolean };
 }
 
@@ -198,285 +231,4 @@ export interface TraceBatch {
   readonly requests?: number;
   readonly instance?: string;
   readonly cut?: string;
-}
-
-interface RecordedBatch extends MeasuredBatch {
-  readonly endMs: number;
-  readonly instance: string;
-  readonly cut: string | undefined;
-  readonly lastArrivalMs: number;
-  readonly firstArrivalMs: number;
-}
-
-/** The requests and batches of one model in a trace. */
-export interface Recording {
-  readonly modelName: string;
-  /** Requests that ran, in the order in which they arrived; the first one at 0. */
-  readonly requests: readonly SimulatedRequest[];
-  /** Milliseconds from the arrival of each request to its response. */
-  readonly latenciesMs: Float64Array;
-  readonly batches: readonly RecordedBatch[];
-  /** Number of instances that ran batches. */
-  readonly instances: number;
-  readonly durationMs: number;
-  /** Requests that ran in no batch: refused, cancelled, or answered by the response cache. */
-  readonly leftOut: number;
-  /** Median milliseconds from the end of a batch to the end of its requests. */
-  readonly respondMs: number;
-  /** Median milliseconds from the arrival of a request to the start of its batch, for an idle instance. */
-  readonly wakeMs: number;
-  /** Median milliseconds between two batches of a busy instance. */
-  readonly gapMs: number;
-}
-
-/** Batches that must be complete before a recording is taken for a sample. */
-const SAMPLED_SHARE = 0.02;
-
-/**
- * Selects the requests of one model, and puts its batches together.
- *
- * @param modelName may be absent for a trace of one model
- * @throws TritonError NOT_FOUND for a model that is not in the trace, INVALID_ARG for a trace of several models without
- * a name, and for a trace of only some of the requests
- */
-export function recordingOf(trace: readonly TraceRequest[], modelName?: string): Recording {
-  const names = [...new Set(trace.map((one) => one.modelName))];
-  if (names.length === 0) {
-    throw new TritonError(
-      "INVALID_ARG",
-      "cannot replay the trace: expected requests with timestamps, got none; record with level TIMESTAMPS",
-    );
-  }
-  if (modelName === undefined && names.length > 1) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `cannot replay the trace: it has several models, so name one with --model: ${names.join(", ")}`,
-    );
-  }
-  const name = modelName ?? names[0]!;
-  const all = trace.filter((one) => one.modelName === name);
-  if (all.length === 0) {
-    throw new TritonError("NOT_FOUND", `model '${name}' is not in the trace, which has ${names.join(", ")}`);
-  }
-  const ran = all.filter((one) => one.batch !== undefined);
-  if (ran.length === 0) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `cannot replay model '${name}': no request of the trace ran in a batch`,
-    );
-  }
-  const origin = ran[0]!.queueStartMs;
-  const groups = batchGroups(ran);
-  const rows = new Map(groups.flatMap((group) => rowsOf(group)));
-  const batches = groups.map((group) => batchOf(group, rows, origin)).sort((a, b) => a.startMs - b.startMs);
-  refuseSample(name, groups);
-  const requests = ran.map(
-    (one): SimulatedRequest => ({
-      atMs: one.queueStartMs - origin,
-      rows: rows.get(one)!,
-      ...queueOptions(one),
-      limitMs: one.limitMs,
-      caller: one.caller,
-      sequence: one.sequence,
-    }),
-  );
-  const { wakeMs, gapMs } = pausesOf(batches);
-  return {
-    modelName: name,
-    requests,
-    latenciesMs: Float64Array.from(ran, (one) => one.endMs - one.queueStartMs),
-    batches,
-    instances: new Set(batches.map(({ instance }) => instance)).size,
-    durationMs: ran.reduce((latest, { endMs }) => Math.max(latest, endMs), origin) - origin,
-    leftOut: all.length - ran.length,
-    respondMs: median(ran.map((one) => Math.max(0, one.endMs - one.batch!.endMs))),
-    wakeMs,
-    gapMs,
-  };
-}
-
-function batchGroups(ran: readonly TraceRequest[]): TraceRequest[][] {
-  const groups = groupBy(ran, ({ batch }) => `${batch!.instance ?? ""} ${batch!.startMs} ${batch!.endMs}`);
-  return [...groups.values()];
-}
-
-function rowsOf(group: readonly TraceRequest[]): [TraceRequest, number][] {
-  const { rows, requests = group.length } = group[0]!.batch!;
-  const share = rows === undefined ? 1 : Math.max(1, Math.round(rows / requests));
-  return group.map((one) => [one, one.rows ?? share]);
-}
-
-function batchOf(
-  group: readonly TraceRequest[],
-  rowsOfRequest: ReadonlyMap<TraceRequest, number>,
-  originMs: number,
-): RecordedBatch {
-  const { startMs, endMs, instance = "", cut, rows } = group[0]!.batch!;
-  let [first, last, sum] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0];
-  for (const one of group) {
-    first = Math.min(first, one.queueStartMs);
-    last = Math.max(last, one.queueStartMs);
-    sum += rowsOfRequest.get(one)!;
-  }
-  return {
-    rows: rows ?? sum,
-    startMs: startMs - originMs,
-    endMs: endMs - originMs,
-    durationMs: endMs - startMs,
-    instance,
-    cut,
-    firstArrivalMs: first - originMs,
-    lastArrivalMs: last - originMs,
-  };
-}
-
-/** A trace of every n-th request does not tell how many requests waited, so nothing can be predicted from it. */
-function refuseSample(name: string, groups: readonly (readonly TraceRequest[])[]): void {
-  let [missing, total] = [0, 0];
-  for (const group of groups) {
-    const { requests = group.length } = group[0]!.batch!;
-    total += requests;
-    missing += Math.max(0, requests - group.length);
-  }
-  if (missing / total <= SAMPLED_SHARE) return;
-  throw new TritonError(
-    "INVALID_ARG",
-    `cannot replay model '${name}': the trace has ${total - missing} of the ${total} requests of its batches; ` +
-      "record every request with rate 1",
-  );
-}
-
-/** Time that the server itself needs before a batch of an idle instance, and between two batches of a busy one. */
-function pausesOf(batches: readonly RecordedBatch[]): { wakeMs: number; gapMs: number } {
-  const lastEnd = new Map<string, number>();
-  const wakes: number[] = [];
-  const gaps: number[] = [];
-  for (const { instance, startMs, endMs, firstArrivalMs, lastArrivalMs, cut } of batches) {
-    const freeAt = lastEnd.get(instance) ?? Number.NEGATIVE_INFINITY;
-    if (firstArrivalMs >= freeAt && cut !== "DELAY") wakes.push(startMs - lastArrivalMs);
-    else if (lastArrivalMs <= freeAt) gaps.push(startMs - freeAt);
-    lastEnd.set(instance, endMs);
-  }
-  const typical = (values: number[]) => (values.length === 0 ? 0 : Math.max(0, median(values)));
-  return { wakeMs: typical(wakes), gapMs: typical(gaps) };
-}
-
-interface MeasuredBatch {
-  readonly rows: number;
-  readonly startMs: number;
-  readonly durationMs: number;
-}
-
-/** Duration of a batch as a line: `fixedMs + perRowMs * rows`. */
-interface DurationLine {
-  readonly fixedMs: number;
-  readonly perRowMs: number;
-}
-
-const ENOUGH = 5;
-
-/**
- * A batch that took more than this many times the typical duration was held up: what it took beyond the typical duration
- * is a pause of the machine.
- */
-const SLOWEST = 2;
-
-/**
- * Durations of batches, learned from measured ones. Each is the typical duration of its size, changed as the machine
- * was faster or slower than usual at that moment. So a moment at which the machine was held up stays one.
- */
-export class BatchDurations {
-  readonly line: DurationLine;
-  readonly #medians = new Map<number, number>();
-  /** By start. */
-  readonly #batches: readonly MeasuredBatch[];
-
-  constructor(batches: readonly MeasuredBatch[]) {
-    if (batches.length === 0) throw new RangeError("expected at least one measured batch, got none");
-    this.#batches = [...batches].sort((a, b) => a.startMs - b.startMs);
-    const bySize = new Map(
-      [...groupBy(batches, ({ rows }) => rows)].map(([rows, all]) => [
-        rows,
-        all.map((one) => one.durationMs),
-      ]),
-    );
-    this.line = fitLine(bySize);
-    for (const [rows, durations] of bySize) {
-      if (durations.length >= ENOUGH) this.#medians.set(rows, median(durations));
-    }
-  }
-
-  /** Typical milliseconds of a batch: the median of its size, or the line for a size that was seldom measured. */
-  typical(rows: number): number {
-    return this.#medians.get(rows) ?? this.line.fixedMs + this.line.perRowMs * rows;
-  }
-
-  /** Milliseconds of a batch that starts at `atMs`. */
-  at(atMs: number, rows: number): number {
-    const measured = this.#batches[this.#indexAt(atMs)]!;
-    const usual = this.typical(measured.rows);
-    if (usual <= 0) return this.typical(rows);
-    const { startMs, durationMs } = measured;
-    const pauseMs = durationMs > SLOWEST * usual ? durationMs - usual : 0;
-    // A batch that starts later is held up for the rest of the pause only.
-    const leftMs = Math.min(pauseMs, Math.max(0, startMs + durationMs - atMs));
-    return (this.typical(rows) * (durationMs - pauseMs)) / usual + leftMs;
-  }
-
-  #indexAt(atMs: number): number {
-    let [low, high] = [0, this.#batches.length];
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if (this.#batches[middle]!.startMs <= atMs) low = middle;
-      else high = middle;
-    }
-    return low;
-  }
-}
-
-/**
- * Fits a line by least squares to the median of each size, weighted by the number of batches. A median is not affected by
- * a few batches that the machine has held up. Neither part of the line is negative.
- */
-function fitLine(bySize: ReadonlyMap<number, readonly number[]>): DurationLine {
-  let [weights, meanRows, meanMs] = [0, 0, 0];
-  const points = [...bySize].map(([rows, durations]) => ({
-    rows,
-    ms: median(durations),
-    weight: durations.length,
-  }));
-  for (const { rows, ms, weight } of points) {
-    weights += weight;
-    meanRows += rows * weight;
-    meanMs += ms * weight;
-  }
-  meanRows /= weights;
-  meanMs /= weights;
-  let [covariance, variance] = [0, 0];
-  for (const { rows, ms, weight } of points) {
-    covariance += weight * (rows - meanRows) * (ms - meanMs);
-    variance += weight * (rows - meanRows) ** 2;
-  }
-  const slope = variance === 0 ? 0 : Math.max(0, covariance / variance);
-  const fixedMs = meanMs - slope * meanRows;
-  return fixedMs >= 0
-    ? { fixedMs, perRowMs: slope }
-    : { fixedMs: 0, perRowMs: meanMs / Math.max(1, meanRows) };
-}
-
-/** Middle value; the mean of the two middle ones for an even count. NaN for no values. */
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
-}
-
-export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
-  const groups = new Map<Key, Item[]>();
-  for (const item of items) {
-    const group = groups.get(keyOf(item));
-    if (group === undefined) groups.set(keyOf(item), [item]);
-    else group.push(item);
-  }
-  return groups;
 }

@@ -1,100 +1,27 @@
 import { readFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { basename, dirname } from "node:path";
 import { readPrototxt } from "@tritonjs/core/config";
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { TritonError } from "@tritonjs/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import { decimals, writeReport } from "../report/write-report.js";
-import { type SimulatedBatch, type SimulationResult, simulate } from "../simulate/simulate.js";
 import { EXIT, runCommand, stopSignal, type ToolTerminal } from "../tool-command.js";
-import { BatchDurations, type Recording, readTrace, recordingOf } from "./read-trace.js";
-
-/** A configuration to replay a recording with. */
-export interface ReplayConfig {
-  /** Name in the report: the file of the configuration. */
-  readonly name: string;
-  readonly config: ModelConfig;
-}
-
-/** Options of {@link replay}. */
-export interface ReplayOptions {
-  /** Divides the gaps between arrivals: 2 for twice the load. @default 1 */
-  readonly speed?: number;
-  /** Ends the replay early. The result has the configurations that were finished before. */
-  readonly signal?: AbortSignal;
-  /** Called before a configuration is played. */
-  onConfig?(name: string, index: number): void;
-}
-
-/** Figures of a recording, and their prediction for each configuration. */
-export interface ReplayResult {
-  readonly model: string;
-  readonly recorded: ReplayFigures;
-  /** Requests of the trace that ran in no batch, and were not replayed. */
-  readonly leftOut: number;
-  /** Duration of a batch that was learned from the recording: `fixedMs + perRowMs * rows`. */
-  readonly duration: { readonly fixedMs: number; readonly perRowMs: number };
-  /** Largest batch of the recording. Durations of larger ones are extrapolated. */
-  readonly largestRecordedBatch: number;
-  readonly predictions: readonly {
-    readonly name: string;
-    readonly figures: ReplayFigures;
-    /** Largest batch of the replay. */
-    readonly largestBatch: number;
-  }[];
-  /** The replay was interrupted before all configurations were played. */
-  readonly interrupted?: boolean;
-}
-
-/**
- * Plays the arrivals of a recording through the library's scheduler under other configurations, on a virtual clock.
- * Durations of batches are learned from the recorded ones. The same recording always gives the same prediction.
- *
- * @throws TritonError for a configuration that cannot be served
- * @example
- * ```ts
- * const recording = recordingOf(await readTrace(["trace.json"]));
- * const config = readPrototxt(await readFile("config.pbtxt"));
- * const { predictions } = await replay(recording, [{ name: "config.pbtxt", config }]);
- * console.log(predictions[0].figures.latencyMs.p99);
- * ```
- */
-export async function replay(
-  recording: Recording,
-  configs: readonly ReplayConfig[],
-  { speed = 1, signal, onConfig }: ReplayOptions = {},
-): Promise<ReplayResult> {
-  const { batches, instances, respondMs, gapMs, wakeMs } = recording;
-  const requests = recording.requests.map((one) => ({ ...one, atMs: one.atMs / speed }));
-  const durations = new BatchDurations(batches);
-  const times = {
-    duration: (rows: number, atMs: number) => durations.at(atMs * speed, rows),
-    gapMs,
-    wakeMs,
-  };
-  const predictions = [];
-  for (const [index, { name, config }] of configs.entries()) {
-    if (signal?.aborted) break;
-    onConfig?.(name, index);
-    const result = await simulate({ config, instances, requests, times, signal }).catch((error: unknown) => {
-      if (signal?.aborted) return undefined;
-      throw error;
-    });
-    if (result === undefined) break;
-    const largestBatch = result.batches.reduce((most, { rows }) => Math.max(most, rows), 0);
-    predictions.push({ name, figures: predictedFigures(result, respondMs), largestBatch });
-  }
-  return {
-    model: recording.modelName,
-    recorded: recordedFigures(recording),
-    leftOut: recording.leftOut,
-    duration: durations.line,
-    largestRecordedBatch: batches.reduce((most, { rows }) => Math.max(most, rows), 0),
-    predictions,
-    ...(signal?.aborted && predictions.length < configs.length && { interrupted: true }),
-  };
-}
+import {
+  type ReplayConfig,
+  type ReplayFigures,
+  type ReplayOptions,
+  type ReplayResult,
+  replay,
+  replayMachine,
+} from "./predict.js";
+import { readTrace, type TraceRequest } from "./read-trace.js";
+import { recordingOf } from "./recording.js";
 
 interface Options {
   readonly config?: readonly string[];
+  readonly set?: readonly string[];
+  readonly rateLimit?: string;
+  readonly rateLimitResource?: readonly string[];
   readonly model?: string;
   readonly speed: number;
   readonly json?: string;
@@ -109,6 +36,12 @@ Examples:
 
   The same with twice the load:
     tritonjs replay trace.json --config models/resnet/config.pbtxt --speed 2
+
+  The same day with deadlines, where requests of level 1 have 50 ms:
+    tritonjs replay trace.json --config models/resnet/config.pbtxt --set deadlines=true --set deadline_level_ms=1=50,2=500
+
+  Two models of one trace, with one plan for both on two cores:
+    tritonjs replay trace.json --config models/a/config.pbtxt --config models/b/config.pbtxt --set deadlines=true --rate-limit deadlines --rate-limit-resource cores:2
 
   Compare the answers to captured requests with those of another server:
     tritonjs replay captures/*.parquet --against http://localhost:8000 --compare class
@@ -137,7 +70,7 @@ export async function replayTrace(args: readonly string[], terminal: ToolTermina
         "expected --config for traces, or --against for captures, got neither",
       );
     }
-    return predict(command.args, command.opts<Options>(), terminal, signal);
+    return predict(command.args, options, terminal, signal);
   });
 }
 
@@ -163,6 +96,9 @@ function replayOptions(): Command {
     )
     .option("--slice <name>", "report by rows, version or parameter:<name> too; repeatable", collect)
     .option("--config <file>", "a config.pbtxt to replay with; repeatable", collect)
+    .option("--set <parameter=value>", "a parameter to try too, such as deadlines=true; repeatable", collect)
+    .option("--rate-limit <mode>", "`deadlines`: try one plan for all models, each with its --config")
+    .option("--rate-limit-resource <resource>", "cores of the recorded machine, as cores:<count>", collect)
     .option("--model <name>", "model of the trace, if it has several")
     .option("--speed <factor>", "divide the gaps between arrivals by this factor", positive, 1)
     .option("--json <file>", "write the figures as JSON")
@@ -171,29 +107,96 @@ function replayOptions(): Command {
 
 async function predict(
   paths: readonly string[],
-  { config: files = [], model, speed, json }: Options,
+  options: Options,
   terminal: ToolTerminal,
   signal: AbortSignal,
 ): Promise<number> {
+  const { config: files = [], speed, json } = options;
+  const set = settingsOf(options.set);
   const configs = await Promise.all(files.map(readConfig));
-  const result = await replay(recordingOf(await readTrace(paths), model), configs, {
+  const total = configs.length * (set === undefined ? 1 : 2);
+  const trace = await readTrace(paths);
+  const settings = {
     speed,
     signal,
-    onConfig: (name, index) => {
-      if (configs.length > 1)
-        terminal.writeError(`replaying with ${name} (${index + 1} of ${configs.length})\n`);
+    ...(set !== undefined && { set }),
+    onConfig: (name: string, index: number) => {
+      if (total > 1) terminal.writeError(`replaying with ${name} (${index + 1} of ${total})\n`);
     },
-  });
-  terminal.write(replayText(result));
-  if (result.interrupted) {
-    const { length } = result.predictions;
-    terminal.writeError(`interrupted: ${length} of ${configs.length} configurations were replayed\n`);
+  };
+  const results =
+    options.rateLimit === undefined
+      ? [await replay(recordingOf(trace, options.model), configs, settings)]
+      : await predictMachine(trace, configs, options, settings);
+  terminal.write(results.map(replayText).join("\n"));
+  const interrupted = results.some((one) => one.interrupted);
+  if (interrupted) {
+    const { length } = results[0]!.predictions;
+    terminal.writeError(`interrupted: ${length} of ${total} configurations were replayed\n`);
   }
   if (json !== undefined) {
-    const fault = await writeReport(json, `${JSON.stringify(result, undefined, 2)}\n`);
+    const report = options.rateLimit === undefined ? results[0] : results;
+    const fault = await writeReport(json, `${JSON.stringify(report, undefined, 2)}\n`);
     if (fault !== undefined) throw new TritonError("INTERNAL", fault);
   }
-  return result.interrupted ? EXIT.interrupted : EXIT.ok;
+  return interrupted ? EXIT.interrupted : EXIT.ok;
+}
+
+/** Replays the models of the configurations together. */
+function predictMachine(
+  trace: readonly TraceRequest[],
+  configs: readonly ReplayConfig[],
+  { rateLimit, rateLimitResource = [], model }: Options,
+  settings: ReplayOptions,
+): Promise<readonly ReplayResult[]> {
+  if (rateLimit !== "deadlines") {
+    throw new TritonError("INVALID_ARG", `--rate-limit: expected deadlines, got '${rateLimit}'`);
+  }
+  if (model !== undefined) {
+    throw new TritonError(
+      "INVALID_ARG",
+      "--model: expected a --config for each model instead, because --rate-limit replays several",
+    );
+  }
+  const cores = coresOf(rateLimitResource);
+  const originMs = trace.reduce((first, one) => Math.min(first, one.queueStartMs), Number.POSITIVE_INFINITY);
+  const models = configs.map((one) => {
+    const name = one.config.name || basename(dirname(one.name));
+    return { ...one, recording: recordingOf(trace, name, originMs) };
+  });
+  const names = models.map(({ recording }) => recording.modelName);
+  const twice = names.find((name, i) => names.indexOf(name) < i);
+  if (twice !== undefined) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `--config: expected one configuration for each model, got several for '${twice}'`,
+    );
+  }
+  return replayMachine(models, { ...settings, cores });
+}
+
+function coresOf(resources: readonly string[]): number {
+  if (resources.length === 0) return availableParallelism();
+  const [, count] = /^cores:(\d{1,4})$/.exec(resources.at(-1)!) ?? [];
+  if (count === undefined || Number(count) === 0) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `--rate-limit-resource: expected cores:<count>, got '${resources.at(-1)}'`,
+    );
+  }
+  return Number(count);
+}
+
+/** Reads `name=value`. A value may have further equals signs. */
+function settingsOf(texts: readonly string[] | undefined): Readonly<Record<string, string>> | undefined {
+  if (texts === undefined) return undefined;
+  return Object.fromEntries(
+    texts.map((text) => {
+      const at = text.indexOf("=");
+      if (at <= 0) throw new TritonError("INVALID_ARG", `--set: expected <parameter>=<value>, got '${text}'`);
+      return [text.slice(0, at), text.slice(at + 1)];
+    }),
+  );
 }
 
 interface AgainstOptions {
@@ -277,76 +280,6 @@ function positive(text: string): number {
   return value;
 }
 
-/** Figures of a recording, or of its replay with a configuration. */
-export interface ReplayFigures {
-  /** Requests that were answered. */
-  readonly answered: number;
-  /** Number of requests that failed, by error text. */
-  readonly failures: Readonly<Record<string, number>>;
-  /** Answered requests a second. */
-  readonly throughput: number;
-  /** Milliseconds from arrival to response. */
-  readonly latencyMs: Readonly<Record<"mean" | "p50" | "p90" | "p95" | "p99" | "max", number>>;
-  readonly batches: number;
-  /** Mean number of rows of a batch. */
-  readonly meanBatchRows: number;
-  /** Number of batches by the reason why they were cut. */
-  readonly cuts: Readonly<Record<string, number>>;
-  readonly instances: number;
-  /** Share of the time in which the instances worked, 0 to 1. */
-  readonly busy: number;
-}
-
-function recordedFigures({ latenciesMs, batches, instances, durationMs }: Recording): ReplayFigures {
-  const cuts: Record<string, number> = {};
-  for (const { cut } of batches) if (cut !== undefined) cuts[cut] = (cuts[cut] ?? 0) + 1;
-  return figuresOf({ latenciesMs, batches, instances, durationMs, cuts, failures: new Map() });
-}
-
-function predictedFigures(result: SimulationResult, respondMs: number): ReplayFigures {
-  const latenciesMs = result.latenciesMs.map((one) => one + respondMs);
-  const cuts = Object.fromEntries(Object.entries(result.cuts).filter(([, count]) => count > 0));
-  return figuresOf({ ...result, latenciesMs, cuts });
-}
-
-function figuresOf(run: {
-  readonly latenciesMs: Float64Array;
-  readonly batches: readonly Pick<SimulatedBatch, "rows" | "startMs" | "endMs">[];
-  readonly instances: number;
-  readonly durationMs: number;
-  readonly cuts: Readonly<Record<string, number>>;
-  readonly failures: ReadonlyMap<string, number>;
-}): ReplayFigures {
-  const { batches, instances, durationMs, cuts } = run;
-  const sorted = run.latenciesMs.filter((one) => !Number.isNaN(one)).sort();
-  const answered = sorted.length;
-  const at = (percentile: number) =>
-    sorted[Math.floor((percentile / 100) * (answered - 1) + 0.5)] ?? Number.NaN;
-  let [rows, busyMs] = [0, 0];
-  for (const batch of batches) {
-    rows += batch.rows;
-    busyMs += batch.endMs - batch.startMs;
-  }
-  return {
-    answered,
-    failures: Object.fromEntries(run.failures),
-    throughput: durationMs > 0 ? (1000 * answered) / durationMs : 0,
-    latencyMs: {
-      mean: sorted.reduce((sum, one) => sum + one, 0) / answered,
-      p50: at(50),
-      p90: at(90),
-      p95: at(95),
-      p99: at(99),
-      max: sorted.at(-1) ?? Number.NaN,
-    },
-    batches: batches.length,
-    meanBatchRows: batches.length === 0 ? 0 : rows / batches.length,
-    cuts,
-    instances,
-    busy: durationMs > 0 ? Math.min(1, busyMs / (instances * durationMs)) : 0,
-  };
-}
-
 /** Characters of the column of names, and of each column of figures. */
 const NAMES = 22;
 const COLUMN = 14;
@@ -391,13 +324,31 @@ export function replayText(result: ReplayResult): string {
     const shown = [columns[0]!, ...columns.slice(first, first + MOST_COLUMNS - 1)];
     const names = shown.map(({ name }) => fit(name));
     lines.push("", line("", names));
-    for (const [name, value] of rows) {
+    for (const [name, value] of [...rows, ...classRows(result)]) {
       const cells = shown.map(({ figures }) => value(figures));
       lines.push(line(name, cells));
     }
   }
   lines.push(...notesOf(result));
   return `${lines.join("\n")}\n`;
+}
+
+/** Rows for each class of requests with a time limit: the recording and its replays have the same classes. */
+function classRows({ recorded }: ReplayResult): Row[] {
+  return recorded.classes.flatMap(({ level, caller }) => {
+    const of = (figures: ReplayFigures) =>
+      figures.classes.find((one) => one.level === level && one.caller === caller)!;
+    const name = caller === "" ? `level ${level}` : `${level} ${caller}`;
+    return [
+      [`In time, ${fit(name)}`, (figures) => percent(of(figures).inTime, of(figures).requests)],
+      ["  late", (figures) => String(of(figures).late)],
+      ["  refused", (figures) => String(of(figures).refused)],
+    ] satisfies Row[];
+  });
+}
+
+function percent(part: number, all: number): string {
+  return `${((100 * part) / all).toFixed(1)}%`;
 }
 
 function notesOf({ leftOut, largestRecordedBatch, predictions }: ReplayResult): string[] {
@@ -410,6 +361,12 @@ function notesOf({ leftOut, largestRecordedBatch, predictions }: ReplayResult): 
       );
     }
     for (const [text, count] of Object.entries(figures.failures)) notes.push(`${name}: ${count} x ${text}`);
+    for (const { level, caller, causes } of figures.classes) {
+      const why = Object.entries(causes).sort(([, a], [, b]) => b - a);
+      if (why.length === 0) continue;
+      const list = why.map(([cause, count]) => `${cause} ${count}`).join(", ");
+      notes.push(`${name}: lost of level ${level}${caller && ` ${caller}`}: ${list}`);
+    }
   }
   return notes.length === 0 ? [] : ["", ...notes];
 }

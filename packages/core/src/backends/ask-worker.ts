@@ -1,4 +1,5 @@
 import type { InstanceHosting, ModelConfig } from "@tritonjs/protocol";
+import { instanceDevice } from "../callback/instance-device.js";
 import { OutputChecker } from "../request/inference-response.js";
 import { realClock } from "../system/clock.js";
 import type { WorkerProgram } from "../worker/open-worker.js";
@@ -25,7 +26,7 @@ export async function askWorker<Answer>(
       modelConfig: config,
       instanceName: `${name}_${detail}`,
       instanceIndex: 0,
-      device: { kind: "KIND_CPU", id: 0 },
+      device: instanceDevice("KIND_CPU", 0),
     },
     checker: new OutputChecker(config),
     clock: realClock,

@@ -39,6 +39,7 @@ export const PACKAGED: Readonly<Record<string, PackagedBackend>> = {
   remote: packagedIn("remote", " @tritonjs/client"),
   tokenizer: { entry: "@tritonjs/llm/tokenizer", install: "@tritonjs/llm" },
   text_generation: { entry: "@tritonjs/llm", install: "@tritonjs/llm" },
+  llamacpp: { entry: "@tritonjs/llm/llamacpp", install: "@tritonjs/llm node-llama-cpp" },
 };
 
 /** Backends that also have the settings of another one, which runs their models. */

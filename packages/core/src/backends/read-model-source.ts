@@ -9,10 +9,13 @@ import {
 } from "@tritonjs/protocol";
 import { hostingProblems } from "../config/model-options.js";
 import type { ModelSource } from "../instance/backend.js";
-import { assertInRepository, isInside } from "../system/files.js";
+import { assertInRepository, assertLinksInRepository, isInside } from "../system/files.js";
 
 /** The fields of a model that locate its file. */
-export type ModelLocation = Pick<ModelSource, "name" | "directory" | "versionDirectory" | "config">;
+export type ModelLocation = Pick<
+  ModelSource,
+  "name" | "directory" | "versionDirectory" | "config" | "settings"
+>;
 
 /** A file or a directory of a model. */
 export interface ModelFile {
@@ -28,7 +31,7 @@ export interface ModelFile {
  * @throws TritonError INVALID_ARG for a file outside the model's directory, and `missing` when there is none.
  */
 export async function findModelFile(
-  { name, directory, versionDirectory, config }: ModelLocation,
+  { name, directory, versionDirectory, config, settings }: ModelLocation,
   usual: readonly [string, ...string[]],
   missing: (path: string, name: string) => TritonError = notFound,
 ): Promise<ModelFile> {
@@ -44,12 +47,30 @@ export async function findModelFile(
     }
     const found = await stat(path).catch(() => undefined);
     if (found === undefined) continue;
-    await assertInRepository(directory, path);
+    await assertInRepository(directory, path, settings);
     const isDirectory = found.isDirectory();
     if (isDirectory || found.isFile()) return { path, isDirectory };
     throw errorFor("INVALID_MODEL", `cannot read ${path}: it is not a regular file`);
   }
   throw missing(join(versionDirectory, names[0]!), name);
+}
+
+/**
+ * Checks the directory of a version for a backend that reads several files of it.
+ *
+ * @returns the directory
+ * @throws TritonError NOT_FOUND for a missing directory, INVALID_ARG for a link in it that leads out of the repository
+ */
+export async function findModelDirectory({
+  name,
+  directory,
+  versionDirectory,
+  settings,
+}: ModelLocation): Promise<string> {
+  const found = await stat(versionDirectory).catch(() => undefined);
+  if (!found?.isDirectory()) throw notFound(versionDirectory, name);
+  await assertLinksInRepository(directory, versionDirectory, settings);
+  return versionDirectory;
 }
 
 /** The error for a missing model file, with the text of most of Triton's backends. */

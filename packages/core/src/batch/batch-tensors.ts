@@ -15,28 +15,21 @@ export type Tensors = ReadonlyMap<string, Tensor>;
 export function mergeInputs(requests: readonly Tensors[], allocate?: (name: string) => Allocate): Tensors {
   const first = requests[0]!;
   if (requests.length === 1) return first;
-  for (const inputs of requests) {
-    if (!hasNamesOf(first, inputs)) {
-      throw new TritonError("INTERNAL", "Cannot batch requests with different set of inputs keys");
-    }
-  }
+  for (const { size } of requests) if (size !== first.size) throw otherNames();
   const merged = new Map<string, Tensor>();
   for (const name of first.keys()) {
-    merged.set(
-      name,
-      concatRows(
-        requests.map((inputs) => inputs.get(name)!),
-        allocate?.(name),
-      ),
-    );
+    const tensors = requests.map((inputs) => {
+      const tensor = inputs.get(name);
+      if (tensor === undefined) throw otherNames();
+      return tensor;
+    });
+    merged.set(name, concatRows(tensors, allocate?.(name)));
   }
   return merged;
 }
 
-function hasNamesOf(first: Tensors, inputs: Tensors): boolean {
-  if (inputs.size !== first.size) return false;
-  for (const name of first.keys()) if (!inputs.has(name)) return false;
-  return true;
+function otherNames(): TritonError {
+  return new TritonError("INTERNAL", "Cannot batch requests with different set of inputs keys");
 }
 
 /**

@@ -13,6 +13,7 @@ import type {
 import type { RequestTrace } from "../observe/request-trace.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import type { RequestInfo, RequestScope } from "../request-info.js";
+import type { InstanceDevice } from "./instance-device.js";
 
 /** Sends the responses to one request of a decoupled model, also after the callback has returned. */
 export interface ResponseSender<O extends readonly TensorSpec[]> {
@@ -148,13 +149,6 @@ export function isGenerator(fn: unknown): boolean {
   return (
     generates in fn || /^(Async)?GeneratorFunction$/.test(Object.prototype.toString.call(fn).slice(8, -1))
   );
-}
-
-/** Where an instance runs. */
-export interface InstanceDevice {
-  readonly kind: "KIND_CPU" | "KIND_GPU" | "KIND_MODEL";
-  /** Number of the GPU; 0 for other kinds. */
-  readonly id: number;
 }
 
 /** Properties of an instance that stay the same for all of its executions. */

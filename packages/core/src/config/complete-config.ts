@@ -22,6 +22,7 @@ import { ENSEMBLE_PLATFORM } from "./ensemble.js";
 import { fieldProblems } from "./field-support.js";
 import { type Gpus, MachineGpus } from "./gpus.js";
 import { completeInstanceGroups, instanceGroupProblems } from "./instance-groups.js";
+import { deadlineProblems, shareProblems, shortestFirstProblems } from "./model-options.js";
 import {
   normalizeConfig,
   responseCacheProblems,
@@ -129,6 +130,9 @@ export function completeConfig(
     ...(config.ensembleScheduling === undefined ? instanceGroupProblems(config, gpus) : []),
     ...fieldProblems(config),
     ...(sequences === undefined ? [] : validateSequenceStates(config, sequences)),
+    ...deadlineProblems(config),
+    ...shareProblems(config),
+    ...shortestFirstProblems(config),
   ];
   if (problems.length === 0 && isFile) problems.push(...checkOnnxTensors(config, model));
   throwProblems(problems);

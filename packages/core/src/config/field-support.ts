@@ -116,12 +116,16 @@ export const FIELD_SUPPORT: Readonly<Record<string, FieldSupport>> = {
   "optimization.priority": noEffect(
     "threads of Node have no priorities; a host policy may set the priority of a process",
   ),
-  "optimization.cuda": noEffect(
-    "CUDA graphs belong to TensorRT; in onnxruntime, an option of the CUDA provider enables them",
-  ),
+  "optimization.cuda": honoured("`graphs` and `graph_spec` in onnxruntime with the provider `cuda`"),
+  "optimization.cuda.busy_wait_events": noEffect("ONNX Runtime waits for its stream in its own way"),
+  "optimization.cuda.output_copy_stream": noEffect("outputs are copied when the run has ended"),
   "optimization.execution_accelerators": honoured("execution providers of onnxruntime with their options"),
-  "optimization.input_pinned_memory": noEffect("batches are gathered in memory of Node"),
-  "optimization.output_pinned_memory": noEffect("batches are gathered in memory of Node"),
+  "optimization.input_pinned_memory": honoured(
+    "whether batches for a GPU are gathered in pinned memory, in onnxruntime with CUDA",
+  ),
+  "optimization.output_pinned_memory": honoured(
+    "whether outputs on a GPU are copied to pinned memory first, in onnxruntime with CUDA",
+  ),
   "optimization.gather_kernel_buffer_threshold": noEffect(
     "batches are gathered on the CPU, without a kernel",
   ),

@@ -1,4 +1,6 @@
+import { TritonError } from "@tritonjs/protocol";
 import { process, readdirSync, spawnSync } from "#host";
+import { type DriverGpu, loadNvml, type Nvml } from "../system/nvml.js";
 
 /** The GPUs on which instances may be placed. */
 export interface Gpus {
@@ -42,19 +44,22 @@ interface GpuLog {
   warning(message: string): void;
 }
 
-/** The GPUs of this machine. They are looked up at the first access, which starts a program of the driver. */
+/** The GPUs of this machine. They are looked up at the first access, which asks the driver. */
 export class MachineGpus implements Gpus {
   readonly #log: GpuLog | undefined;
   #found: { readonly numbers: readonly number[] | undefined } | undefined;
 
   /** @param log gets one message: the GPUs that were found, or why none was found */
-  constructor(log?: GpuLog) {
+  constructor(
+    log?: GpuLog,
+    private readonly nvml: () => Nvml | undefined = loadNvml,
+  ) {
     this.#log = log;
   }
 
   get numbers(): readonly number[] | undefined {
     if (this.#found === undefined) {
-      const { numbers, reason } = findGpus();
+      const { numbers, reason } = findGpus(this.nvml);
       this.#found = { numbers };
       if (reason === undefined) this.#log?.info(`GPUs for instances: ${numbers!.join(", ")}`);
       else this.#log?.warning(`no GPU can be used for instances: ${reason}`);
@@ -73,9 +78,13 @@ interface FoundGpus {
 
 const TIMEOUT_MS = 15_000;
 
-/** Lists this machine's GPUs with `nvidia-smi`. In containers without it, device files are counted instead. */
-export function findGpus(): FoundGpus {
-  const { gpus, reason } = askDriver();
+/**
+ * Lists this machine's GPUs with NVML. Without koffi or the library, `nvidia-smi` is run instead, and in containers
+ * without it, device files are counted.
+ */
+export function findGpus(load: () => Nvml | undefined = loadNvml): FoundGpus {
+  const nvml = load();
+  const { gpus, reason } = nvml === undefined ? askProgram() : askLibrary(nvml);
   if (gpus === undefined) return { numbers: undefined, reason };
   if (gpus.length === 0) return { numbers: [], reason };
   const chosen = process.env.CUDA_VISIBLE_DEVICES;
@@ -88,7 +97,15 @@ type Answer =
   | { readonly gpus: readonly DriverGpu[]; readonly reason: string }
   | { readonly gpus: undefined; readonly reason: string };
 
-function askDriver(): Answer {
+function askLibrary(nvml: Nvml): Answer {
+  try {
+    return { gpus: nvml.list(), reason: "NVML lists no GPUs" };
+  } catch (error) {
+    return { gpus: undefined, reason: TritonError.from(error).message };
+  }
+}
+
+function askProgram(): Answer {
   const { error, status, stdout, stderr } = spawnSync(
     "nvidia-smi",
     ["--query-gpu=index,uuid", "--format=csv,noheader"],
@@ -138,12 +155,6 @@ function firstLine(text: string): string {
       .find((line) => line.trim() !== "")
       ?.trim() ?? ""
   );
-}
-
-export interface DriverGpu {
-  readonly number: number;
-  /** `GPU-` and a UUID; empty if unknown. */
-  readonly uuid: string;
 }
 
 /**

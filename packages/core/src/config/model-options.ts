@@ -555,7 +555,7 @@ export function sharedBy({ parameters }: Pick<ModelConfig, "parameters">): strin
 
 /** What names the caller of a request, a header or `caller`; undefined for a model that does not look at callers. */
 export function callerNamedBy(config: Pick<ModelConfig, "parameters">): string | undefined {
-  const looks = config.parameters[DEADLINE_BY_CALLER] !== undefined || isShortestFirst(config);
+  const looks = hasDeadlines(config) || isShortestFirst(config);
   return sharedBy(config) ?? (looks ? "caller" : undefined);
 }
 

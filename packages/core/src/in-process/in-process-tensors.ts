@@ -123,16 +123,21 @@ export function toArrays(
       (arrays as Record<string, unknown>)[name] = tensor;
       continue;
     }
-    const shape = added && !isShapeTensor(config, name) ? tensor.shape.slice(1) : tensor.shape;
+    const shape = added ? sampleShape(config, name, tensor.shape) : tensor.shape;
     arrays[name] = ndArrayOf(tensor.copyElements(), shape, tensor.datatype, "output", name, config.name);
   }
   const { parameters } = response;
   return parameters === NO_PARAMETERS ? arrays : withParameters(arrays, parameters);
 }
 
-function isShapeTensor(config: ModelConfig, name: string): boolean {
-  for (const output of config.output) if (output.isShapeTensor && output.name === name) return true;
-  return false;
+/** Shape of an output for one sample. Where all dimensions are known, it is that of the configuration. */
+function sampleShape({ output }: ModelConfig, name: string, shape: Shape): Shape {
+  for (const declared of output) {
+    if (declared.name !== name) continue;
+    if (declared.isShapeTensor) return shape;
+    if (!declared.dims.includes(-1)) return declared.dims;
+  }
+  return shape.slice(1);
 }
 
 /**

@@ -16,6 +16,7 @@ import type { InstancePlacement } from "../config/instance-groups.js";
 import type { Log } from "../observe/log.js";
 import type { OutputChecker } from "../request/inference-response.js";
 import type { ExecutableRequest } from "../request-info.js";
+import type { CudaPools } from "../shared-memory/cuda-pools.js";
 import type { Clock } from "../system/clock.js";
 import type { HostPolicy } from "../system/host-policy.js";
 
@@ -71,6 +72,8 @@ export interface ExecutorContext {
   readonly log: Log;
   /** Registry of further metrics besides those of the library: `triton.metrics`. */
   readonly metrics: () => Registry;
+  /** Pools of memory for tensors on GPUs; undefined for an executor that is not part of a server. */
+  readonly cuda?: CudaPools | undefined;
   /** The models of the repository; undefined for an executor that is not part of a server. */
   readonly control?: ModelControl | undefined;
 }

@@ -1,6 +1,7 @@
 import { type ModelConfig, toNdArray } from "@tritonjs/protocol";
 import type { Tensors } from "../batch/batch-tensors.js";
-import type { InferContext, InstanceDevice, InstanceInfo } from "../callback/infer-func.js";
+import type { InferContext, InstanceInfo } from "../callback/infer-func.js";
+import type { InstanceDevice } from "../callback/instance-device.js";
 import { type ExecutableRequest, type RequestInfo, type RequestScope, requestInfo } from "../request-info.js";
 import type { CallbackExecution } from "./backend.js";
 

@@ -5,8 +5,8 @@ import type {
   InferContext,
   InferFuncResult,
   InferRequest,
-  InstanceDevice,
 } from "../callback/infer-func.js";
+import type { InstanceDevice } from "../callback/instance-device.js";
 import type { AutoCompleteConfig } from "../config/auto-complete-config.js";
 import type { Log, LogSubject } from "../observe/log.js";
 import type { MetricChange, MetricFamily } from "../observe/metric-families.js";

@@ -133,7 +133,8 @@ export class ModelInstance {
         execution.send(i, result, true);
       }
     }
-    for (const [i, request] of requests.entries()) {
+    for (let i = 0; i < requests.length; i++) {
+      const request = requests[i]!;
       const again = execution.isRescheduled(i);
       if (again) statistics.pendingCount++;
       request.release(again);

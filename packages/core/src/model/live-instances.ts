@@ -17,6 +17,7 @@ import { BatchLayout } from "../batch/batch-layout.js";
 import { Payload } from "../batch/payload.js";
 import { UserErrors } from "../callback/callback-error.js";
 import type { CallModels } from "../callback/infer-func.js";
+import { instanceDevice } from "../callback/instance-device.js";
 import {
   hostPolicyOf,
   instanceSignature,
@@ -189,7 +190,7 @@ export class LiveInstances implements InstanceModel {
 
   /** Makes an instance of a model of this configuration: one of `instanceCount`. */
   #make(placement: PlannedInstance, modelConfig: ModelConfig, instanceCount: number): ModelInstance {
-    const { clock, metrics, control, hostPolicies } = this.server;
+    const { clock, metrics, control, cuda, hostPolicies } = this.server;
     const executor = this.plan.createExecutor({
       placement,
       info: {
@@ -198,7 +199,7 @@ export class LiveInstances implements InstanceModel {
         modelConfig,
         instanceName: placement.name,
         instanceIndex: placement.index,
-        device: { kind: placement.kind, id: placement.deviceId },
+        device: instanceDevice(placement.kind, placement.deviceId),
       },
       checker: this.#checker,
       clock,
@@ -206,7 +207,7 @@ export class LiveInstances implements InstanceModel {
       hosting: placement.group.hosting ?? {},
       hostPolicy: hostPolicyOf(placement, hostPolicies),
       queuedRequests: () => this.statistics.pendingCount,
-      ...{ log: this.#log, metrics, control },
+      ...{ log: this.#log, metrics, control, cuda },
     });
     return new ModelInstance(placement, executor, this);
   }

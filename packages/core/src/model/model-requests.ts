@@ -1,5 +1,6 @@
 import {
   errorFor,
+  type ModelConfig,
   NO_PARAMETERS,
   queueFullError,
   type Tensor,
@@ -7,6 +8,7 @@ import {
   timeoutError,
 } from "@tritonjs/protocol";
 import { type CachedOutputs, cacheKey, type GuardedCache } from "../cache/response-cache.js";
+import { callerNamedBy } from "../config/model-options.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import {
   type DiagnosedRequest,
@@ -28,6 +30,7 @@ import {
 import type { InferenceRequest, RequestHolder, RequestObserver } from "../request/inference-request.js";
 import { selectOutputs } from "../request/inference-response.js";
 import type { RequestValidator } from "../request/request-validator.js";
+import { callerOf } from "../scheduler/fair-shares.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import {
   type Clock,
@@ -44,6 +47,7 @@ import type { Callee, CallGraph, ModelServer } from "./model-server.js";
 interface RequestsModel extends Callee {
   readonly name: string;
   readonly version: number;
+  readonly config: ModelConfig;
   readonly outputNames: readonly string[];
   readonly clock: Clock;
   readonly deadlines: DeadlineQueue;
@@ -60,6 +64,7 @@ export class ModelRequests implements RequestObserver {
   readonly #cached: CachedModel | undefined;
   readonly #calls: CallGraph;
   readonly #log: Log;
+  readonly #callerParameter: string;
   readonly #inflight = new InflightRequests();
   /** Called after each request that is over, while requests wait for room in the queue. */
   onSettled: (() => void) | undefined;
@@ -69,6 +74,7 @@ export class ModelRequests implements RequestObserver {
     this.#model = model;
     this.#calls = calls;
     this.#log = log;
+    this.#callerParameter = callerNamedBy(model.config) ?? "caller";
     this.#cached = cache && new CachedModel(cache, model, log.of("dynamic_batch_scheduler"));
   }
 
@@ -223,7 +229,8 @@ export class ModelRequests implements RequestObserver {
     const isLost = outcome !== "in_time" && outcome !== "queue_full";
     const cause = isLost ? scheduler.lateCause?.(request) : undefined;
     if (cause !== undefined) request.trace?.late?.(cause);
-    statistics.deadlines.record(priority, outcome, cause);
+    const caller = request.share?.account.name ?? callerOf(request, this.#callerParameter);
+    statistics.deadlines.record(priority, caller, outcome, cause);
   }
 
   #recordError(error: unknown): void {

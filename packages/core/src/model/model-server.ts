@@ -13,6 +13,7 @@ import type { EvictionListener } from "../request-info.js";
 import type { FindMember } from "../scheduler/ensemble-steps.js";
 import type { ShareLedger } from "../scheduler/fair-shares.js";
 import type { VariableLength } from "../scheduler/grouping-scheduler.js";
+import type { CudaPools } from "../shared-memory/cuda-pools.js";
 import type { Clock } from "../system/clock.js";
 import type { HostPolicies } from "../system/host-policy.js";
 
@@ -71,6 +72,7 @@ export interface ModelServer {
   /** Number of requests in the sequence batcher's backlog to wait for in addition. */
   readonly backlogHoldUntil: number;
   readonly log: Log;
+  readonly cuda?: CudaPools | undefined;
   readonly metrics: () => Registry;
   readonly control?: ModelControl | undefined;
   /** Decides which requests of this process are traced. */

@@ -3,23 +3,62 @@ import { cpus, freemem, totalmem } from "node:os";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { getHeapStatistics } from "node:v8";
 import { chosenGpus } from "../config/gpus.js";
+import { type GpuReading, loadNvml, type Nvml } from "../system/nvml.js";
 import { residentBytes, startProcess } from "../system/start-process.js";
 import type { Log } from "./log.js";
 import { type CollectedFamily, counter, gauge, type Series } from "./metric-families.js";
-import { type GpuReading, loadNvml, type Nvml } from "./nvml.js";
 
-/** Metrics of the machine. Node.js has no pinned memory, so its families report none, as on a Triton without GPU. */
+/** Memory for tensors on their way to GPUs and back, as the metrics see it. */
+export interface MeteredPools {
+  readonly pinnedUsage: { readonly total: number; readonly used: number };
+  readonly deviceUsage: readonly { readonly id: number; readonly total: number; readonly used: number }[];
+}
+
+/** Metrics of the machine, and of the pools of memory for GPUs. */
 export class MachineMetrics {
   #before: ProcessorTimes | undefined;
+
+  constructor(private readonly pools?: MeteredPools) {}
 
   /** The metric families. The utilization is 0 on the first scrape. */
   families(): CollectedFamily[] {
     return [
-      gauge("nv_pinned_memory_pool_total_bytes", "Pinned memory pool total memory size, in bytes", () => 0),
-      gauge("nv_pinned_memory_pool_used_bytes", "Pinned memory pool used memory size, in bytes", () => 0),
+      gauge(
+        "nv_pinned_memory_pool_total_bytes",
+        "Pinned memory pool total memory size, in bytes",
+        () => this.pools?.pinnedUsage.total ?? 0,
+      ),
+      gauge(
+        "nv_pinned_memory_pool_used_bytes",
+        "Pinned memory pool used memory size, in bytes",
+        () => this.pools?.pinnedUsage.used ?? 0,
+      ),
       gauge("nv_cpu_utilization", "CPU utilization rate [0.0 - 1.0]", () => this.#utilization()),
       gauge("nv_cpu_memory_total_bytes", "CPU total memory (RAM), in bytes", totalmem),
       gauge("nv_cpu_memory_used_bytes", "CPU used memory (RAM), in bytes", () => totalmem() - freemem()),
+      ...this.#poolFamilies(),
+    ];
+  }
+
+  /** The pools of GPUs that a model has used. They are specific to this library. */
+  #poolFamilies(): CollectedFamily[] {
+    const family = (name: string, help: string, key: "total" | "used"): CollectedFamily => ({
+      name,
+      help,
+      type: "gauge",
+      collect: () =>
+        (this.pools?.deviceUsage ?? []).map((pool) => ({
+          labels: { gpu: String(pool.id) },
+          value: pool[key],
+        })),
+    });
+    return [
+      family(
+        "tritonjs_cuda_memory_pool_total_bytes",
+        "Bytes that inputs and outputs may take on a GPU",
+        "total",
+      ),
+      family("tritonjs_cuda_memory_pool_used_bytes", "Bytes that inputs and outputs take on a GPU", "used"),
     ];
   }
 

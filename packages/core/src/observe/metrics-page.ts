@@ -1,6 +1,6 @@
 import { errorFor, optionTypes } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
-import { type GpuMetrics, MachineMetrics, ProcessMetrics } from "./machine-metrics.js";
+import { type GpuMetrics, MachineMetrics, type MeteredPools, ProcessMetrics } from "./machine-metrics.js";
 import {
   type CollectedFamily,
   DEFAULT_METRICS_CONFIG,
@@ -52,6 +52,8 @@ interface MetricsSources {
   readonly allowCpuMetrics?: boolean | undefined;
   /** The GPUs. @default no metrics of them */
   readonly gpus?: GpuMetrics | undefined;
+  /** The memory for tensors on GPUs. @default none */
+  readonly cuda?: MeteredPools | undefined;
   readonly metricsConfig?: MetricsConfig | undefined;
   /** The memory of received requests. @default no metrics of it */
   readonly memory?: MeteredRequestMemory;
@@ -224,6 +226,7 @@ export class MetricsPage {
       allowCpuMetrics = true,
       metricsConfig,
       gpus,
+      cuda,
       memory,
       cache,
       cacheGuard,
@@ -237,7 +240,7 @@ export class MetricsPage {
       ...(memory === undefined ? [] : requestMemoryFamilies(memory)),
       ...(tracing === undefined ? [] : traceFamilies(tracing)),
       ...(gpus === undefined ? [] : gpus.families()),
-      ...(allowCpuMetrics ? new MachineMetrics().families() : []),
+      ...(allowCpuMetrics ? new MachineMetrics(cuda).families() : []),
       ...(cache === undefined ? [] : cacheFamilies(cache)),
       ...(cacheGuard === undefined ? [] : cacheGuardFamilies(cacheGuard)),
       ...(repository === undefined ? [] : repositoryFamilies(repository)),

@@ -1,7 +1,7 @@
 import type { Duration } from "@tritonjs/protocol";
 import type { ResolvedMetricsConfig } from "./metric-families.js";
 import { type CollectedFamily, gauge, type Series } from "./metric-families.js";
-import type { LatencyHistogram } from "./statistics.js";
+import type { DeadlineClass, LatencyHistogram } from "./statistics.js";
 import {
   CUT_REASONS,
   FAILURE_REASONS,
@@ -151,26 +151,30 @@ export function modelFamilies(
     },
     {
       name: "tritonjs_deadline_total",
-      help: "Number of requests with deadlines, by priority level and by what became of them",
+      help: "Number of requests with deadlines, by priority level, caller and what became of them",
       type: "counter",
       collect: () =>
         models().flatMap(({ labels, statistics }) =>
-          (statistics.deadlines?.all ?? []).map(({ level, outcome, count }) => ({
-            labels: { ...labels, level: String(level), outcome },
-            value: count,
-          })),
+          (statistics.deadlines?.classes ?? []).flatMap((one) =>
+            Object.entries(one.outcomes).map(([outcome, value]) => ({
+              labels: { ...labels, ...classLabels(one), outcome },
+              value,
+            })),
+          ),
         ),
     },
     {
       name: "tritonjs_deadline_missed_total",
-      help: "Number of requests with deadlines that were late, or refused because they would be, by level and cause",
+      help: "Number of requests with deadlines that were late, or refused because they would be, by class and cause",
       type: "counter",
       collect: () =>
         models().flatMap(({ labels, statistics }) =>
-          (statistics.deadlines?.causes ?? []).map(({ level, cause, count }) => ({
-            labels: { ...labels, level: String(level), cause },
-            value: count,
-          })),
+          (statistics.deadlines?.classes ?? []).flatMap((one) =>
+            Object.entries(one.causes).map(([cause, value]) => ({
+              labels: { ...labels, ...classLabels(one), cause },
+              value,
+            })),
+          ),
         ),
     },
     family("counter", REFUSED, batched),
@@ -221,6 +225,11 @@ export function modelFamilies(
       ({ queueDurations }) => queueDurations,
     ),
   ];
+}
+
+/** Labels of a class of requests. Those without a caller have no label for it. */
+function classLabels({ level, caller }: DeadlineClass): Readonly<Record<string, string>> {
+  return { level: String(level), ...(caller !== "" && { caller }) };
 }
 
 function family(

@@ -1,5 +1,5 @@
-import { floatReader, Tensor } from "@tritonjs/protocol";
-import { scalarOptions, tracedQueueOptions } from "../request-info.js";
+import { floatReader, Tensor, type TritonError } from "@tritonjs/protocol";
+import { lengthLimitOf, scalarOptions, tracedQueueOptions } from "../request-info.js";
 import type { RequestTrace, TracedBatch, TracedRequest } from "./request-trace.js";
 import type { CutReason, ExecutionTimes, LateCause } from "./statistics.js";
 import type { TraceLevel } from "./trace-settings.js";
@@ -76,10 +76,13 @@ export class RecordedTrace implements RequestTrace {
     this.#addTensors("TENSOR_BACKEND_OUTPUT", tensors);
   }
 
-  end(atMs: number): void {
+  end(atMs: number, error?: TritonError): void {
     if (this.#state !== "begun") return;
     this.#state = "ended";
     this.mark("REQUEST_END", atMs);
+    if (error?.code === "UNAVAILABLE" && this.trace.timestamps) {
+      this.#add({ id: this.id, refused: error.reason ?? error.code });
+    }
     this.trace.release();
   }
 
@@ -97,16 +100,23 @@ export class RecordedTrace implements RequestTrace {
   }
 }
 
+/** Longest name of a caller in a trace, in characters. */
+const LONGEST_CALLER = 128;
+
 /** Properties of a request that decide how it is batched: those that `tritonjs replay` needs. */
 function tracedContent(request: TracedRequest, atMs: number): TracedContent {
-  const { deadline = Number.POSITIVE_INFINITY, clientLimitMs = 0, caller } = request;
+  const { deadline = Number.POSITIVE_INFINITY, clientLimitMs = 0, parameters = {} } = request;
+  const caller = request.caller || parameters.caller;
+  const maxTokens = lengthLimitOf({ inputs: request.inputs, parameters });
   const limitMs = Math.min(deadline - atMs, clientLimitMs > 0 ? clientLimitMs : Number.POSITIVE_INFINITY);
   const { sequence, ...options } = scalarOptions(request);
   return {
     rows: request.rows ?? 1,
     ...tracedQueueOptions(options),
     ...(limitMs < Number.POSITIVE_INFINITY && { limit_ms: Math.round(limitMs * 1000) / 1000 }),
-    ...(caller && { caller }),
+    ...(deadline < Number.POSITIVE_INFINITY && limitMs === deadline - atMs && { ends: true as const }),
+    ...(caller && { caller: String(caller).slice(0, LONGEST_CALLER) }),
+    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
     ...(sequence && { sequence: { ...sequence, id: String(sequence.id) } }),
   };
 }
@@ -121,7 +131,11 @@ interface TracedContent extends ReturnType<typeof tracedQueueOptions> {
   readonly rows: number;
   /** Milliseconds that the sender waits for the answer. */
   readonly limit_ms?: number;
+  /** The request ends when this time is over, whether its model has deadlines or not. */
+  readonly ends?: true;
   readonly caller?: string;
+  /** Largest number of tokens of the text that the request asks for. */
+  readonly max_tokens?: number;
   readonly sequence?: { readonly id: string; readonly start?: boolean; readonly end?: boolean };
 }
 
@@ -143,6 +157,8 @@ type TracePart = { readonly id: number } & (
     }
   | { readonly request: TracedContent }
   | { readonly late: LateCause }
+  /** Why the request was refused or ended with UNAVAILABLE. */
+  | { readonly refused: string }
   | { readonly truncated: true }
 );
 

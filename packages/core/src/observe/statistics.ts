@@ -50,6 +50,7 @@ export const OCTAVE_BOUNDS_MS = Float64Array.from(
 /** Numbers of durations by upper bounds. Observing a duration takes some nanoseconds. */
 export class LatencyHistogram {
   sumMs = 0;
+  #lastBucket = 0;
   /** Durations of each bound alone, and of those above all. */
   readonly #counts: Float64Array;
   #exemplars: (Exemplar | undefined)[] | undefined;
@@ -137,13 +138,21 @@ export class LatencyHistogram {
 
   /** Index of the first bound that is not below the duration. */
   #bucketOf(milliseconds: number): number {
+    const { boundsMs } = this;
     let low = 0;
-    let high = this.boundsMs.length;
+    let high = boundsMs.length;
+    // The requests of a batch take about as long as each other.
+    const last = this.#lastBucket;
+    if (last < high && milliseconds <= boundsMs[last]!) {
+      if (last === 0 || milliseconds > boundsMs[last - 1]!) return last;
+      high = last;
+    }
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (milliseconds <= this.boundsMs[middle]!) high = middle;
+      if (milliseconds <= boundsMs[middle]!) high = middle;
       else low = middle + 1;
     }
+    this.#lastBucket = low;
     return low;
   }
 }
@@ -340,7 +349,7 @@ export class ModelStatistics {
   restartCount = 0;
   /** Why the batches of a batcher were cut. */
   readonly cuts = new CutLog();
-  /** What became of requests with deadlines, by priority level; undefined while there were none. */
+  /** What became of requests with deadlines, by class; undefined while there were none. */
   deadlines: DeadlineCounts | undefined;
   readonly batches = new Map<number, BatchStatistics>();
   /** Counters of single responses, for decoupled models. */
@@ -554,35 +563,57 @@ export type LateCause =
   | "cold"
   | "slow_model";
 
-/** Number of requests with deadlines, by priority level and outcome, and of those that are late, by cause. */
+/** What became of the requests with deadlines of a class: a priority level and a caller. */
+export interface DeadlineClass {
+  readonly level: number;
+  /** Empty for requests without a caller, `(others)` for the callers beyond the first 64 of a level. */
+  readonly caller: string;
+  readonly outcomes: Readonly<Record<DeadlineOutcome, number>>;
+  /** Numbers of the requests that were late, hopeless or expired, by cause. */
+  readonly causes: Readonly<Partial<Record<LateCause, number>>>;
+}
+
+/** Longest name of a caller that is kept, in characters. */
+const LONGEST_NAME = 128;
+/** Callers of a level that are counted by name, because clients choose their names. */
+const NAMED_CALLERS = 64;
+const OTHER_CALLERS = "(others)";
+
+/** Counts what became of requests with deadlines, by class. */
 export class DeadlineCounts {
-  readonly #levels = new Map<number, Record<DeadlineOutcome, number>>();
-  readonly #causes = new Map<string, { level: number; cause: LateCause; count: number }>();
+  readonly #levels = new Map<number, Map<string, CountedClass>>();
 
-  record(level: number, outcome: DeadlineOutcome, cause?: LateCause): void {
-    getOrAdd(this.#levels, level, () => ({ ...NO_OUTCOMES }))[outcome]++;
-    if (cause !== undefined) {
-      getOrAdd(this.#causes, `${level} ${cause}`, () => ({ level, cause, count: 0 })).count++;
-    }
+  record(level: number, caller: string, outcome: DeadlineOutcome, cause?: LateCause): void {
+    const callers = getOrAdd(this.#levels, level, () => new Map<string, CountedClass>());
+    const name = caller.slice(0, LONGEST_NAME);
+    const isNamed = callers.size < NAMED_CALLERS || callers.has(name);
+    const { outcomes, causes } = getOrAdd(callers, isNamed ? name : OTHER_CALLERS, newClass);
+    outcomes[outcome]++;
+    if (cause !== undefined) causes[cause] = (causes[cause] ?? 0) + 1;
   }
 
-  /** The counts by cause, lowest level first. */
-  get causes(): { readonly level: number; readonly cause: LateCause; readonly count: number }[] {
-    return [...this.#causes.values()].sort((a, b) => a.level - b.level);
-  }
-
-  /** All counts, lowest level first. */
-  get all(): { readonly level: number; readonly outcome: DeadlineOutcome; readonly count: number }[] {
+  /** All classes: lowest level first, then in the order in which their callers came. */
+  get classes(): DeadlineClass[] {
     return [...this.#levels]
       .sort(([a], [b]) => a - b)
-      .flatMap(([level, counts]) =>
-        Object.entries(counts).map(([outcome, count]) => ({
+      .flatMap(([level, callers]) =>
+        Array.from(callers, ([caller, { outcomes, causes }]) => ({
           level,
-          outcome: outcome as DeadlineOutcome,
-          count,
+          caller,
+          outcomes: { ...outcomes },
+          causes: { ...causes },
         })),
       );
   }
+}
+
+interface CountedClass {
+  readonly outcomes: Record<DeadlineOutcome, number>;
+  readonly causes: Partial<Record<LateCause, number>>;
+}
+
+function newClass(): CountedClass {
+  return { outcomes: { ...NO_OUTCOMES }, causes: {} };
 }
 
 /** Number of responses of one request that are counted, because a stream may have any number of them. */

@@ -85,8 +85,12 @@ async function fromBackend(
   const { id, directory } = polled;
   const { factory, config, inherits } = await findBackend(polled.config, directory, version, options);
   const versionDirectory = join(directory, String(version));
-  await assertInRepository(directory, versionDirectory);
   const { backendConfig = {} } = options;
+  const settings = {
+    ...(inherits !== undefined && backendConfig[inherits]),
+    ...backendConfig[config.backend],
+  };
+  await assertInRepository(directory, versionDirectory, settings);
   const backend = await factory({
     name: id.name,
     version,
@@ -94,7 +98,7 @@ async function fromBackend(
     versionDirectory,
     config,
     autoComplete: isCompleted(options),
-    settings: { ...(inherits !== undefined && backendConfig[inherits]), ...backendConfig[config.backend] },
+    settings,
     warn: (message) => server.log.warning(message),
   });
   backend.checkConfig?.(config);

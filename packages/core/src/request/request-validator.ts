@@ -61,14 +61,7 @@ export class RequestValidator {
    * @throws TritonError INVALID_ARG for the first fault found.
    */
   validate(request: InferenceRequest): void {
-    for (const output of request.requestedOutputs) {
-      if (!this.#outputs.has(output)) {
-        throw invalid(
-          `unexpected inference output '${output}' for model '${this.#name}'`,
-          "INVALID_REQUESTED_OUTPUT",
-        );
-      }
-    }
+    if (request.requestedOutputs.length > 0) this.#checkRequested(request);
     this.#checkCount(request);
     request.batchSize = this.#maxBatchSize > 0 ? this.#batchSize(request) : 0;
     if (request.batchSize > this.#maxBatchSize) {
@@ -82,6 +75,17 @@ export class RequestValidator {
     const { inputs, outputs } = this.#reshapes;
     if (inputs !== undefined) request.inputs = inputs(request.inputs);
     request.reshapeOutputs = outputs;
+  }
+
+  #checkRequested({ requestedOutputs }: InferenceRequest): void {
+    for (const output of requestedOutputs) {
+      if (!this.#outputs.has(output)) {
+        throw invalid(
+          `unexpected inference output '${output}' for model '${this.#name}'`,
+          "INVALID_REQUESTED_OUTPUT",
+        );
+      }
+    }
   }
 
   /**

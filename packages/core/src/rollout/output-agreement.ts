@@ -74,7 +74,7 @@ export function assertComparison(where: string, by: unknown): void {
 }
 
 function isFloating({ datatype }: Tensor): boolean {
-  return datatype.startsWith("FP") || datatype === "BF16";
+  return floatReader(datatype) !== undefined;
 }
 
 function sameShape(a: readonly number[], b: readonly number[]): boolean {

@@ -8,12 +8,6 @@ import type { UrgencyQueue } from "./urgency-queue.js";
  * the order of shares as a list.
  */
 
-/** A run of requests in the order of their deadlines that would be a batch. */
-export interface ChosenRequests {
-  readonly dated: readonly InferenceRequest[];
-  readonly maxRows: number;
-}
-
 /** The requests with deadlines in these places of the queue. */
 export function datedOf(queue: UrgencyQueue, from: number, to: number): InferenceRequest[] {
   return Array.from({ length: to - from }, (_, i) => queue.dated(from + i));

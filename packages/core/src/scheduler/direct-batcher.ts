@@ -13,10 +13,12 @@ import { sequenceSlots } from "../config/sequence-batching.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import { PATIENCE_MS } from "../instance/machine-plan.js";
 import type { ModelInstance } from "../instance/model-instance.js";
+import type { LateCause } from "../observe/statistics.js";
 import { InferenceRequest } from "../request/inference-request.js";
 import { NO_SEQUENCE } from "../request-info.js";
 import type { Clock, Timer } from "../system/clock.js";
 import { hopelessError, STALE_MS } from "./deadline-batching.js";
+import { LateCauses } from "./late-causes.js";
 import { LearnedTimes } from "./learned-times.js";
 import { type SequenceHost, type Slot, SlotBatcher, type WaitingRequest } from "./sequence.js";
 import type { ControlInputs } from "./slot-batchers.js";
@@ -60,11 +62,20 @@ export class DirectBatcher extends SlotBatcher {
   }
 
   started(instance: ModelInstance, payload: Payload): void {
-    this.#deadlines?.times.started(instance, payload, this.clock.now());
+    this.#deadlines?.started(instance, payload, this.clock.now());
   }
 
   ended(instance: ModelInstance, payload: Payload): void {
-    this.#deadlines?.times.ended(instance, payload, this.clock.now());
+    this.#deadlines?.ended(instance, payload, this.clock.now());
+  }
+
+  override arrived(request: InferenceRequest): void {
+    this.#deadlines?.arrived(request, this.clock.now());
+  }
+
+  override lateCause(request: InferenceRequest): LateCause | undefined {
+    const slot = this.slots.findIndex(({ sequence }) => sequence?.correlationId === request.correlationId);
+    return this.#deadlines?.lateCause(request, Math.max(0, slot) + 1, this.clock.now());
   }
 
   /** Always 0: requests that leave their sequence run at once. */
@@ -228,10 +239,34 @@ interface DirectLimits {
  * so a tight request in a low slot may leave the slots above it to the next batch.
  */
 class DirectDeadlines {
+  readonly #causes: LateCauses;
+
   constructor(
-    readonly times: LearnedTimes,
+    private readonly times: LearnedTimes,
     private readonly limits: DefaultLimits,
-  ) {}
+  ) {
+    this.#causes = new LateCauses(times, NOTHING_BEFORE);
+  }
+
+  arrived(request: InferenceRequest, now: number): void {
+    request.due = dueOf(request, BY_DEFAULT, this.limits);
+    this.#causes.arrived(request, now);
+  }
+
+  started(instance: ModelInstance, payload: Payload, now: number): void {
+    this.#causes.started(payload, now);
+    this.times.started(instance, payload, now);
+  }
+
+  ended(instance: ModelInstance, payload: Payload, now: number): void {
+    this.#causes.ended(payload, now);
+    this.times.ended(instance, payload, now);
+  }
+
+  /** @param leastRows rows up to the slot of the request */
+  lateCause(request: InferenceRequest, leastRows: number, now: number): LateCause | undefined {
+    return this.#causes.causeOf(request, now, leastRows);
+  }
 
   look(slots: readonly Slot[], now: number): DirectLimits {
     const { lastEnd } = this.times;
@@ -260,6 +295,14 @@ class DirectDeadlines {
 }
 
 const BY_DEFAULT = defaultDynamicBatching();
+
+/** No request overtakes the next one of a slot. */
+const NOTHING_BEFORE = {
+  countBefore: () => 0,
+  dated: (): never => {
+    throw new RangeError("expected no request before another, got an index");
+  },
+};
 
 /**
  * Refuses the next request of a sequence in a slot. The sequence goes on, unless the model now never sees its START or

@@ -2,9 +2,11 @@ import type { Payload } from "../batch/payload.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import { PATIENCE_MS } from "../instance/machine-plan.js";
 import type { ModelInstance } from "../instance/model-instance.js";
+import type { LateCause } from "../observe/statistics.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import { hopelessError, STALE_MS } from "./deadline-batching.js";
 import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
+import { LaneCauses } from "./lane-causes.js";
 import type { ForeseenWork, LearnedWork } from "./learned-work.js";
 import type { QueuedRequestView } from "./priority-queue.js";
 import type { ShortestFirst } from "./shortest-first.js";
@@ -30,6 +32,7 @@ export class LaneBatching implements BatchPlanner {
   readonly #queue: UrgencyQueue;
   readonly #instances: InstanceGroup;
   readonly #work: LearnedWork;
+  readonly #causes: LaneCauses;
   readonly #shortest: ShortestFirst | undefined;
   readonly #running = new Map<Payload, { readonly work: ForeseenWork; readonly startedAt: number }>();
   #lastEnd = Number.NEGATIVE_INFINITY;
@@ -51,17 +54,22 @@ export class LaneBatching implements BatchPlanner {
     this.#queue = queue;
     this.#instances = instances;
     this.#work = work;
+    this.#causes = new LaneCauses(queue, work);
     this.#shortest = shortest;
   }
 
   started(_instance: ModelInstance, payload: Payload, now: number): void {
     const [request] = payload.requests;
-    if (request !== undefined) this.#running.set(payload, { work: this.#work.of(request), startedAt: now });
+    if (request === undefined) return;
+    const work = this.#work.of(request);
+    this.#running.set(payload, { work, startedAt: now });
+    this.#causes.started(payload, request, work.expectedMs, now);
   }
 
   ended(_instance: ModelInstance, payload: Payload, now: number): void {
     const running = this.#running.get(payload);
     this.#running.delete(payload);
+    this.#causes.ended(payload, now);
     const [request] = payload.requests;
     if (running === undefined || request?.cancelReason !== undefined) return;
     this.#lastEnd = now;
@@ -79,9 +87,14 @@ export class LaneBatching implements BatchPlanner {
     this.#shortest?.noteWait(laneFreeMs, lanes);
     const { expectedMs: ownMs, leastMs } = this.#work.of(request);
     request.batchCost = ownMs;
+    this.#causes.arrived(ownMs, now);
     if (request.due === Number.POSITIVE_INFINITY || !this.#mayRefuse(now, free)) return;
     const expectedMs = laneFreeMs + this.#msAhead(request) / lanes + leastMs;
     if (now + expectedMs > request.due) this.#refuse(request, now, expectedMs);
+  }
+
+  lateCause(request: InferenceRequest, now: number): LateCause {
+    return this.#causes.causeOf(request, this.#lanes().lanes, now);
   }
 
   /** The request that runs next, alone. Requests without hope are ended. */

@@ -1,19 +1,25 @@
 import type { Payload } from "../batch/payload.js";
 import type { LateCause } from "../observe/statistics.js";
 import type { InferenceRequest } from "../request/inference-request.js";
+import { callerOf } from "./fair-shares.js";
 import type { InstanceTimes, LearnedTimes } from "./learned-times.js";
-import type { UrgencyQueue } from "./urgency-queue.js";
 
 /** Batches that are remembered. */
 const REMEMBERED = 256;
 /** Time after which an arrival counts a third of its load, in milliseconds. */
 const LOAD_WINDOW_MS = 1000;
 /** Load from which on a model counts as overloaded. */
-const OVERLOAD = 1.02;
+export const OVERLOAD = 1.02;
 /** A batch is slow if it takes this much longer than expected, or four times the usual deviation. */
 const SLOW_SHARE = 0.3;
 /** Share of a wait from which on something is its cause. */
 const MOST = 0.5;
+
+/** Requests that wait, in the order in which they run. */
+interface WaitingRequests {
+  countBefore(order: number): number;
+  dated(index: number): InferenceRequest;
+}
 
 /** A batch that has run, or runs. */
 interface RunBatch {
@@ -40,13 +46,13 @@ interface RunBatch {
  */
 export class LateCauses {
   readonly #times: LearnedTimes;
-  readonly #queue: UrgencyQueue;
+  readonly #queue: WaitingRequests;
   readonly #batches: RunBatch[] = [];
   /** Rows for each millisecond that arrived lately. */
   #rowsPerMs = 0;
   #arrivedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(times: LearnedTimes, queue: UrgencyQueue) {
+  constructor(times: LearnedTimes, queue: WaitingRequests) {
     this.#queue = queue;
     this.#times = times;
   }
@@ -64,7 +70,7 @@ export class LateCauses {
       rows,
       requests: payload.requests,
       payload,
-      classes: payload.requests.map(classOf),
+      classes: payload.requests.filter(({ ready }) => ready).map(classOf),
       startedAt: now,
       expectedMs: times?.expectedMs(rows),
       endedAt: Number.POSITIVE_INFINITY,
@@ -80,13 +86,17 @@ export class LateCauses {
     batch.payload = undefined;
   }
 
-  /** The cause of a request that is late, or refused because it would be. */
-  causeOf(request: InferenceRequest, now: number): LateCause {
+  /**
+   * The cause of a request that is late, or refused because it would be.
+   *
+   * @param leastRows rows of the smallest batch that it can run in
+   */
+  causeOf(request: InferenceRequest, now: number, leastRows = request.rows): LateCause {
     const batch = this.#batches.findLast(({ requests }) => requests.includes(request));
     const times = batch === undefined ? this.#times.next : batch.times;
     if (times === undefined || (batch !== undefined && batch.expectedMs === undefined)) return "cold";
-    const { due, rows, queueStart } = request;
-    const aloneMs = times.expectedMs(rows);
+    const { due, queueStart } = request;
+    const aloneMs = times.expectedMs(leastRows);
     // Too little time for a batch of its own, even without a queue: the model is slow for such a limit.
     if (queueStart + aloneMs > due) return "slow_model";
     if (batch?.expectedMs !== undefined) {
@@ -159,6 +169,6 @@ function excessOf({ expectedMs, startedAt, endedAt, times }: RunBatch, until: nu
 }
 
 /** Requests of one caller and priority are a class. */
-function classOf({ priority, share, caller }: InferenceRequest): string {
-  return `${priority} ${share?.account.name ?? caller}`;
+export function classOf(request: InferenceRequest): string {
+  return `${request.priority} ${request.share?.account.name ?? callerOf(request, "caller")}`;
 }

@@ -1,4 +1,5 @@
 import type { InferenceRequest } from "../request/inference-request.js";
+import { lengthLimitOf } from "../request-info.js";
 import { callerOf } from "./fair-shares.js";
 import { type DurationFit, expectedMs, learnDuration } from "./learned-times.js";
 
@@ -100,26 +101,4 @@ class WorkTimes {
     }
     this.#fit = learnDuration(this.#fit, size, ms);
   }
-}
-
-/** Inputs with the largest number of tokens of a text: those of vLLM and TensorRT-LLM in Triton. */
-const LIMIT_INPUTS = ["max_tokens", "request_output_len"];
-const MAX_TOKENS = /"max_(?:completion_|new_)?tokens"\s*:\s*(\d+)/;
-
-/**
- * Largest number of tokens of the text that a request asks for: the parameter or input `max_tokens`, or the member of
- * the JSON in the input `sampling_parameters`. Undefined if the request does not say.
- */
-function lengthLimitOf({ inputs, parameters }: InferenceRequest): number | undefined {
-  const given =
-    parameters.max_tokens ?? LIMIT_INPUTS.map((name) => inputs.get(name)?.elements[0]).find(isGiven);
-  const json = given === undefined ? inputs.get("sampling_parameters")?.elements[0] : undefined;
-  const found =
-    json instanceof Uint8Array ? MAX_TOKENS.exec(Buffer.from(json).toString("latin1"))?.[1] : given;
-  const limit = Number(found);
-  return limit >= 1 && limit < Number.POSITIVE_INFINITY ? limit : undefined;
-}
-
-function isGiven<T>(value: T | undefined): value is T {
-  return value !== undefined;
 }

@@ -205,8 +205,8 @@ export class PriorityQueue implements BatcherQueue {
 
   #levelOf(request: InferenceRequest): Level {
     const priority = levelOf(this.#batching, request.priority);
-    const found = this.#levels.find((level) => level.priority === priority);
-    return found ?? this.#openLevel(priority);
+    for (const level of this.#levels) if (level.priority === priority) return level;
+    return this.#openLevel(priority);
   }
 
   #totalsOfAll(priority: number): QueueTotals | undefined {

@@ -3,6 +3,7 @@ import { process } from "#host";
 import type { Tensors } from "../batch/batch-tensors.js";
 import { sequenceSlots } from "../config/sequence-batching.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
+import type { LateCause } from "../observe/statistics.js";
 import type { InferenceRequest, RequestObserver } from "../request/inference-request.js";
 import type { EvictionListener, EvictionReason, SequenceInfo } from "../request-info.js";
 import type { Clock, DeadlineQueue } from "../system/clock.js";
@@ -126,6 +127,14 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
     return correlationId !== undefined && this.#open.has(correlationId);
   }
 
+  lateCause(request: InferenceRequest): LateCause | undefined {
+    const id = request.correlationId;
+    const batchers = [...this.#batchers.values()];
+    const own = batchers.find(({ slots }) => slots.some(({ sequence }) => sequence?.correlationId === id));
+    // The sequence of a request that ended it has left its slot.
+    return (own ?? batchers[0])?.lateCause(request);
+  }
+
   enqueue(request: InferenceRequest): void {
     if (this.#iterative && request.batchSize <= 1 && !hasCorrelationId(request)) {
       request.correlationId = this.#nextId++;
@@ -228,6 +237,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
     sequence.push(request);
     if (request.sequenceEnd && !this.#iterative) this.#close(sequence);
     if (sequence.slot === undefined) this.#timeouts.limitWait(sequence, request, now);
+    else sequence.slot.batcher.arrived(request);
     if (this.held) this.#held(sequence);
     else sequence.slot?.batcher.changed(sequence.slot);
   }

@@ -1,5 +1,6 @@
 import { errorFor, type TritonError } from "@tritonjs/protocol";
 import type { InstanceGroup, InstanceUser } from "../instance/instance-group.js";
+import type { LateCause } from "../observe/statistics.js";
 import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
 import type { EvictionReason, SequenceInfo } from "../request-info.js";
 import type { Clock, Deadline, DeadlineQueue } from "../system/clock.js";
@@ -68,6 +69,14 @@ export abstract class SlotBatcher implements InstanceUser {
 
   released(_slot: Slot): void {
     this.#atWork--;
+  }
+
+  /** A request has arrived for the sequence in a slot. */
+  arrived(_request: InferenceRequest): void {}
+
+  /** Why a request with a deadline is late, or refused because it would be; undefined if the batcher does not look. */
+  lateCause(_request: InferenceRequest): LateCause | undefined {
+    return undefined;
   }
 
   /** Continues with the next request of a slot, after the scheduler has handled the release. */

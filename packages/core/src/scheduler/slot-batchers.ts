@@ -12,6 +12,7 @@ import { defaultDynamicBatching } from "../config/defaults.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { PlannedBatcher } from "../instance/machine-plan.js";
 import type { ModelInstance } from "../instance/model-instance.js";
+import type { LateCause } from "../observe/statistics.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import type { SequenceInfo, SequencePlace } from "../request-info.js";
 import type { Clock, DeadlineQueue } from "../system/clock.js";
@@ -75,6 +76,10 @@ export class OldestBatcher extends SlotBatcher {
 
   ended(instance: ModelInstance, payload: Payload): void {
     this.#inner.ended(instance, payload);
+  }
+
+  override lateCause(request: InferenceRequest): LateCause | undefined {
+    return this.#inner.lateCause(request);
   }
 
   healthChanged(healthy: boolean): void {

@@ -22,30 +22,47 @@ const LONGEST_NAME = 128;
 
 /**
  * Reads from the headers of a client how long it waits for the answer, for a model with deadlines, and who it is, for a
- * model that looks at callers. Other models are not told: Triton ignores these headers.
+ * model that looks at callers. Other models are not told: Triton ignores these headers. A traced request has them
+ * anyway, so that its recording can be replayed with deadlines.
  *
  * @param headers the headers, as the transport has them
  * @param header returns the first value of a header
- * @throws TritonError INVALID_ARG for a value that is not a time
+ * @throws TritonError INVALID_ARG for a value that is not a time, if the model has deadlines
  */
 export function readCallerHeaders<H>(
-  request: { caller?: string; clientLimitMs?: number },
+  request: { caller?: string; clientLimitMs?: number; readonly trace?: unknown },
   config: Pick<ModelConfig, "parameters">,
   headers: H,
   header: (headers: H, name: string) => string | undefined,
 ): void {
-  const by = callerNamedBy(config);
+  const isTraced = request.trace !== undefined;
+  const by = callerNamedBy(config) ?? (isTraced ? "caller" : undefined);
   if (by !== undefined) {
     const name = header(headers, by === "caller" ? CALLER_HEADER : by);
     if (name !== undefined) request.caller = name.slice(0, LONGEST_NAME);
   }
-  if (!hasDeadlines(config)) return;
+  if (hasDeadlines(config)) request.clientLimitMs = limitOf(headers, header);
+  else if (isTraced) request.clientLimitMs = limitOrNone(headers, header);
+}
+
+/** The shortest limit that the headers have, in milliseconds; 0 for none. */
+function limitOf<H>(headers: H, header: (headers: H, name: string) => string | undefined): number {
   const own = header(headers, TIMEOUT_HEADER);
-  const limits = [
-    ...(own === undefined ? [] : [millisecondsOf(own)]),
-    ...grpcLimit(header(headers, GRPC_TIMEOUT_HEADER)),
-  ];
-  if (limits.length > 0) request.clientLimitMs = Math.min(...limits);
+  const grpc = header(headers, GRPC_TIMEOUT_HEADER);
+  if (own === undefined && grpc === undefined) return 0;
+  return Math.min(
+    own === undefined ? Number.POSITIVE_INFINITY : millisecondsOf(own),
+    grpc === undefined ? Number.POSITIVE_INFINITY : grpcLimit(grpc),
+  );
+}
+
+/** The same for a model that does not look at limits: 0 for a value that is not a time. */
+function limitOrNone<H>(headers: H, header: (headers: H, name: string) => string | undefined): number {
+  try {
+    return limitOf(headers, header);
+  } catch {
+    return 0;
+  }
 }
 
 function millisecondsOf(text: string): number {
@@ -57,10 +74,9 @@ function millisecondsOf(text: string): number {
   );
 }
 
-function grpcLimit(text: string | undefined): number[] {
-  if (text === undefined) return [];
+function grpcLimit(text: string): number {
   const limitMs = grpcTimeoutMs(text);
-  if (limitMs !== undefined) return [limitMs];
+  if (limitMs !== undefined) return limitMs;
   throw errorFor(
     "INVALID_OPTION",
     `header '${GRPC_TIMEOUT_HEADER}': expected up to 8 digits and a unit of H, M, S, m, u or n, got '${text}'`,

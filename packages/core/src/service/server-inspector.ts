@@ -3,7 +3,7 @@ import { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { ModelState, QueueSnapshot } from "../model/version-status.js";
 import type { CacheUsage, MeteredModel } from "../observe/model-families.js";
-import type { FailureNote, FailureReason, LatencyHistogram } from "../observe/statistics.js";
+import type { DeadlineClass, FailureNote, FailureReason, LatencyHistogram } from "../observe/statistics.js";
 import { LatencyWatch } from "../observe/statistics.js";
 import type { ModelControlMode } from "../repository/repository-options.js";
 import type { RolloutReport } from "../rollout/rollout.js";
@@ -127,6 +127,7 @@ function activityOf(model: ModelVersion): ObservedActivity {
     failures: { ...statistics.failures },
     refused: statistics.refusedCount,
     errors: statistics.errors.recent,
+    deadlines: statistics.deadlines?.classes ?? [],
     loadMilliseconds: statistics.loadDurationMs,
   };
 }
@@ -177,6 +178,8 @@ export interface ObservedActivity {
   readonly refused: number;
   /** The last failures and refusals with their texts, latest first. */
   readonly errors: readonly FailureNote[];
+  /** What became of requests with deadlines, by class; empty while there were none. */
+  readonly deadlines: readonly DeadlineClass[];
   readonly loadMilliseconds: number;
 }
 

@@ -1,5 +1,6 @@
+import { join } from "node:path";
 import { errorFor, TritonError } from "@tritonjs/protocol";
-import { type Koffi, type NativeLibrary, requireKoffi } from "../optional-packages.js";
+import { type Koffi, type NativeFunction, type NativeLibrary, requireKoffi } from "../optional-packages.js";
 import type { SharedObject } from "./shared-object.js";
 
 /** The functions used of CUDA's runtime library. {@link loadCudaRuntime} loads them through koffi. */
@@ -20,9 +21,31 @@ export interface CudaRuntime {
   sizeFrom(address: bigint): number | undefined;
   /** Copies between memory of the CPU and the GPU. @throws Error with CUDA's text */
   copy(deviceId: number, to: Uint8Array | bigint, from: Uint8Array | bigint, byteSize: number): void;
-  /** Allocates memory of the CPU that GPUs can reach. Undefined if there is none. */
-  allocatePinned(byteSize: number): { readonly address: bigint; readonly memory: ArrayBuffer } | undefined;
+  /** Allocates memory of the CPU that GPUs can reach. @throws Error with CUDA's text */
+  allocatePinned(byteSize: number): { readonly address: bigint; readonly memory: ArrayBuffer };
   freePinned(address: bigint): void;
+  /** Allocates memory of a GPU, filled with zeros. @throws Error with CUDA's text */
+  allocate(deviceId: number, byteSize: number): bigint;
+  free(deviceId: number, address: bigint): void;
+  /** Opens a queue of copies on a GPU. @throws Error with CUDA's text */
+  openStream(deviceId: number): CudaStream;
+}
+
+/** A queue of copies on one GPU. */
+export interface CudaStream {
+  /**
+   * Queues a copy. A copy from or to memory that is not pinned may take as long as the copy itself.
+   *
+   * @throws Error with CUDA's text
+   */
+  copy(to: bigint, from: bigint, byteSize: number): void;
+  /** Queues a copy on a thread of libuv's pool. @throws Error with CUDA's text */
+  copyAsync(to: bigint, from: bigint, byteSize: number): Promise<void>;
+  /** Waits for all copies. @throws Error with CUDA's text */
+  wait(): void;
+  /** Waits for all copies on a thread of libuv's pool. @throws Error with CUDA's text */
+  waitAsync(): Promise<void>;
+  close(): void;
 }
 
 /** Size of a `cudaIpcMemHandle_t`. */
@@ -44,7 +67,10 @@ const DRIVERS: Readonly<Record<string, string>> = { linux: "libcuda.so.1", win32
 
 let loaded: CudaRuntime | "missing" | undefined;
 
-/** Loads CUDA's runtime library of this system. Undefined if koffi, the library or a GPU is missing. */
+/**
+ * Loads CUDA's runtime library: of the folder that `CUDA_HOME` or `CUDA_PATH` names, or of this system. Undefined if
+ * koffi, the library or a GPU is missing.
+ */
 export function loadCudaRuntime(): CudaRuntime | undefined {
   loaded ??= findRuntime() ?? "missing";
   return loaded === "missing" ? undefined : loaded;
@@ -57,7 +83,11 @@ function findRuntime(): CudaRuntime | undefined {
   } catch {
     return undefined;
   }
-  for (const name of NAMES[process.platform] ?? []) {
+  const names = NAMES[process.platform] ?? [];
+  const home = process.env.CUDA_HOME || process.env.CUDA_PATH;
+  const folder = process.platform === "win32" ? "bin" : "lib64";
+  const ofHome = home === undefined ? [] : names.map((name) => join(home, folder, name));
+  for (const name of [...ofHome, ...names]) {
     try {
       return bindCudaRuntime(koffi, name);
     } catch {
@@ -71,6 +101,8 @@ const COPY_BY_ADDRESSES = 4;
 const OPEN_LAZILY = 1;
 /** All contexts may use the memory, not only the current one. */
 const PORTABLE = 1;
+/** The stream does not wait for work of the default stream. */
+const NON_BLOCKING = 1;
 
 /**
  * Binds the functions of a library.
@@ -81,7 +113,7 @@ export function bindCudaRuntime(koffi: Koffi, file: string): CudaRuntime {
   const library = koffi.load(file);
   const handleType = koffi.struct({ reserved: koffi.array("uint8", HANDLE_BYTES) });
   const functionOf = (name: string, parameters: readonly (string | object)[]) =>
-    library.func(name, "int", parameters) as (...args: unknown[]) => number;
+    library.func(name, "int", parameters) as NativeFunction<readonly unknown[], number>;
   const errorText = library.func("str cudaGetErrorString(int error)") as (error: number) => string;
   const check = (error: number): void => {
     if (error !== 0) throw new Error(`${errorText(error)} (CUDA error ${error})`);
@@ -93,6 +125,13 @@ export function bindCudaRuntime(koffi: Koffi, file: string): CudaRuntime {
   const memcpy = functionOf("cudaMemcpy", ["uint64", "uint64", "uint64", "int"]);
   const hostAlloc = functionOf("cudaHostAlloc", ["uint64", "uint64", "uint"]);
   const freeHost = functionOf("cudaFreeHost", ["uint64"]);
+  const malloc = functionOf("cudaMalloc", ["uint64", "uint64"]);
+  const memset = functionOf("cudaMemset", ["uint64", "int", "uint64"]);
+  const freeDevice = functionOf("cudaFree", ["uint64"]);
+  const createStream = functionOf("cudaStreamCreateWithFlags", ["uint64", "uint"]);
+  const destroyStream = functionOf("cudaStreamDestroy", ["uint64"]);
+  const memcpyAsync = functionOf("cudaMemcpyAsync", ["uint64", "uint64", "uint64", "int", "uint64"]);
+  const waitForStream = functionOf("cudaStreamSynchronize", ["uint64"]);
   const word = new BigUint64Array(2);
   const at = () => koffi.address(word);
   word[0] = 0n;
@@ -123,11 +162,42 @@ export function bindCudaRuntime(koffi: Koffi, file: string): CudaRuntime {
     },
     allocatePinned(byteSize) {
       word[0] = 0n;
-      if (hostAlloc(at(), byteSize, PORTABLE) !== 0) return undefined;
+      check(hostAlloc(at(), byteSize, PORTABLE));
       const address = word[0]!;
       return { address, memory: koffi.view(address, byteSize) };
     },
     freePinned: (address) => void freeHost(address),
+    allocate(deviceId, byteSize) {
+      check(setDevice(deviceId));
+      word[0] = 0n;
+      check(malloc(at(), byteSize));
+      const address = word[0]!;
+      check(memset(address, 0, byteSize));
+      return address;
+    },
+    free(deviceId, address) {
+      if (setDevice(deviceId) === 0) freeDevice(address);
+    },
+    openStream(deviceId) {
+      check(setDevice(deviceId));
+      word[0] = 0n;
+      check(createStream(at(), NON_BLOCKING));
+      const stream = word[0]!;
+      const onThread = async (called: NativeFunction<readonly unknown[], number>, ...args: unknown[]) =>
+        check(
+          await new Promise<number>((resolve, reject) =>
+            called.async(...args, (error, result) => (error === null ? resolve(result) : reject(error))),
+          ),
+        );
+      return {
+        copy: (to, from, byteSize) => check(memcpyAsync(to, from, byteSize, COPY_BY_ADDRESSES, stream)),
+        copyAsync: (to, from, byteSize) =>
+          onThread(memcpyAsync, to, from, byteSize, COPY_BY_ADDRESSES, stream),
+        wait: () => check(waitForStream(stream)),
+        waitAsync: () => onThread(waitForStream, stream),
+        close: () => void destroyStream(stream),
+      };
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync, type Stats } from "node:fs";
-import { open, realpath, stat } from "node:fs/promises";
-import { dirname, join, resolve, sep } from "node:path";
+import { open, readdir, realpath, stat } from "node:fs/promises";
+import { delimiter, dirname, join, resolve, sep } from "node:path";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 
 /** Texts of C's `strerror` for the possible failures of a file. */
@@ -87,22 +87,71 @@ export function isInside(directory: string, path: string): boolean {
   return target === base || target.startsWith(base.endsWith(sep) ? base : base + sep);
 }
 
-/** Refuses a path if symbolic links lead out of a directory. A missing file is accepted: opening it will fail. */
-export async function assertInside(directory: string, path: string): Promise<void> {
-  const [base, target] = await Promise.all([realpath(directory), realpath(path).catch(() => undefined)]);
-  if (target === undefined || isInside(base, target)) return;
+/**
+ * Refuses a path if symbolic links lead out of a directory. A missing file is accepted: opening it will fail.
+ *
+ * @param others directories outside that links may lead to as well
+ */
+export async function assertInside(
+  directory: string,
+  path: string,
+  others: readonly string[] = [],
+): Promise<void> {
+  const target = await realpath(path).catch(() => undefined);
+  if (target === undefined) return;
+  for (const allowed of [directory, ...others]) {
+    const base = await realpath(allowed).catch(() => undefined);
+    if (base !== undefined && isInside(base, target)) return;
+  }
   throw errorFor(
     "PATH_NOT_ALLOWED",
-    `${path} leads out of ${directory} through a symbolic link: copy the file into the directory`,
+    `${path} leads out of ${directory} through a symbolic link: copy the file into the directory, or allow the target ` +
+      "by the setting linked-directories of the backend",
   );
 }
 
 /**
  * Refuses a path of a model if symbolic links lead out of its repository, which is the directory around the model's.
  * Models of one repository may share files in this way.
+ *
+ * @param settings those of the model's backend, which may allow further directories
  */
-export function assertInRepository(modelDirectory: string, path: string): Promise<void> {
-  return assertInside(dirname(resolve(modelDirectory)), path);
+export function assertInRepository(
+  modelDirectory: string,
+  path: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  return assertInside(dirname(resolve(modelDirectory)), path, linkedDirectories(settings));
+}
+
+/** Directories that the owner of the server lets links of a backend's models lead to, separated as in `PATH`. */
+export function linkedDirectories(settings: Readonly<Record<string, string>>): readonly string[] {
+  return (settings["linked-directories"] ?? "").split(delimiter).filter((one) => one !== "");
+}
+
+/**
+ * Refuses a directory of a model if a symbolic link below it leads out of the repository. For backends that read more
+ * than one file of it.
+ */
+export async function assertLinksInRepository(
+  modelDirectory: string,
+  directory: string,
+  settings: Readonly<Record<string, string>>,
+): Promise<void> {
+  const seen = new Set<string>();
+  const walk = async (folder: string): Promise<void> => {
+    const real = await realpath(folder);
+    if (seen.has(real)) return;
+    seen.add(real);
+    for (const entry of await readdir(folder, { withFileTypes: true })) {
+      const path = join(folder, entry.name);
+      if (entry.isSymbolicLink()) await assertInRepository(modelDirectory, path, settings);
+      else if (!entry.isDirectory()) continue;
+      const found = await stat(path).catch(() => undefined);
+      if (found?.isDirectory()) await walk(path);
+    }
+  };
+  await walk(directory);
 }
 
 /** Reads a data file of a model, by the name in its configuration. */

@@ -65,6 +65,7 @@ import type { InferenceService } from "../service/inference-service.js";
 import { LocalService } from "../service/local-service.js";
 import { saysReady } from "../service/model-reports.js";
 import { meteredModels, ServerInspector } from "../service/server-inspector.js";
+import { CudaPools } from "../shared-memory/cuda-pools.js";
 import { type Clock, realClock, settledWithin, sleep } from "../system/clock.js";
 import { type HostPolicies, hostPolicyWarnings } from "../system/host-policy.js";
 import { DEFAULT_SERVE_OPTIONS, TRITON_OPTION_TYPES, type TritonOptions } from "./triton-options.js";
@@ -411,6 +412,7 @@ class TritonServer {
       {
         models: () => meteredModels(registry),
         allowCpuMetrics: options.allowCpuMetrics,
+        cuda: models.cuda,
         metricsConfig: options.metricsConfig,
         gpus: hasGpus ? new GpuMetrics(metricsIntervalMs, log.of("metrics")) : undefined,
         memory: requestMemory,
@@ -567,6 +569,7 @@ class ModelsOfServer {
   readonly gpus: Gpus;
   readonly hostPolicies: HostPolicies;
   readonly tracing: Tracing | undefined;
+  readonly cuda: CudaPools;
   /** Loads and unloads models of the repository, once the repository exists. */
   control: ModelControl | undefined;
   /** Called with the parameters of a model whose configuration has a rollout. */
@@ -594,6 +597,7 @@ class ModelsOfServer {
     this.clock = options.clock ?? realClock;
     const gpus = options.gpus === undefined ? new MachineGpus(log.of("gpus")) : listedGpus(options.gpus);
     this.gpus = options.gpuFallback === "cpu" ? new GpusOrCpu(gpus, log.of("gpus")) : gpus;
+    this.cuda = new CudaPools(options, log.of("memory"));
     const { trace, tracer } = options;
     this.tracing =
       trace === undefined && tracer === undefined
@@ -624,6 +628,7 @@ class ModelsOfServer {
       calls: new CallGraph(rateLimiter instanceof MachinePlan ? rateLimiter : undefined),
       log,
       metrics,
+      cuda: this.cuda,
       metricsConfig: { ...DEFAULT_METRICS_CONFIG, ...options.metricsConfig },
     };
   }

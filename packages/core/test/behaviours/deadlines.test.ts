@@ -126,6 +126,21 @@ describe("deadlines", () => {
     expect(lines).toContain(`${count(0, "late")} 0`);
   });
 
+  it("are counted by caller too, for the first 64 callers of a level", async () => {
+    const bench = await new Bench(1, 0).bind({ maxBatchSize: 1 });
+    for (let i = 0; i < 70; i++) {
+      const sent = bench.send(i, { timeoutMs: 100, parameters: { caller: i < 3 ? "gold" : `c${i}"` } });
+      await bench.clock.advance(10);
+      expect(await sent).toBe("done");
+    }
+    const lines = (await bench.triton.service.metrics()).split("\n");
+    const count = (caller: string) =>
+      `tritonjs_deadline_total{model="echo",version="1",level="0",caller="${caller}",outcome="in_time"}`;
+    expect(lines).toContain(`${count("gold")} 3`);
+    expect(lines).toContain(`${count('c65\\"')} 1`);
+    expect(lines).toContain(`${count("(others)")} 4`);
+  });
+
   it("tell in metrics when other models had the resources while a request waited", async () => {
     for (let seed = 1; seed <= 20; seed++) {
       const random = new SeededRandom(seed);

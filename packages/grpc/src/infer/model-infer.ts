@@ -77,9 +77,9 @@ async function modelInfer(
   let response: InferMessage;
   try {
     const decoded = decodeInferRequest(message, forwardedParameters(call, forwarded), exchange);
-    readCallerHeaders(decoded, model.config, call.headers, headerOf);
     exchange.trace = trace;
     decoded.trace = trace?.request;
+    readCallerHeaders(decoded, model.config, call.headers, headerOf);
     if (call.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
     const answer = await exchange.single(decoded);
     response = encodeInferResponse(exchange.model, answer, decoded.outputs);

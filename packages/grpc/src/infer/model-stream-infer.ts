@@ -167,13 +167,13 @@ class InferStream {
     try {
       request.trace = this.#sampler.sample(exchange.model.name, this.stream);
       decoded = decodeInferRequest(message, forwardedParameters(this.stream, this.forwarded), exchange);
+      decoded.trace = request.trace?.request;
       readCallerHeaders(decoded, exchange.model.config, this.stream.headers, headerOfEach);
     } catch (error) {
       request.refuse(error);
       return;
     }
     request.decoded = decoded;
-    decoded.trace = request.trace?.request;
     if (this.stream.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
     if (exchange.send(decoded, request) !== undefined) this.#hold(request);
     else if (this.#ended) exchange.cancel();

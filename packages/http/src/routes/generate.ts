@@ -161,9 +161,9 @@ async function start<S extends ResponseSink>(
   const use = (json: JsonValue): S => {
     const model = call.current();
     const decoded = decodeGenerateJson(model, json);
-    readCallerHeaders(decoded, model.config, request, firstHeader);
     call.trace = exchange.trace;
     decoded.trace = exchange.trace?.request;
+    readCallerHeaders(decoded, model.config, request, firstHeader);
     const sink = open(call);
     call.send(decoded, sink);
     return sink;

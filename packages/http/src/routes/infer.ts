@@ -114,9 +114,9 @@ function send(exchange: HttpExchange, call: Exchange, decoded: DecodedRequest): 
   if (forwardedHeaders !== undefined) {
     decoded.parameters = forwardHeaders(headerEntries(request), forwardedHeaders, decoded.parameters);
   }
-  readCallerHeaders(decoded, call.model.config, request, firstHeader);
   call.trace = exchange.trace;
   decoded.trace = exchange.trace?.request;
+  readCallerHeaders(decoded, call.model.config, request, firstHeader);
   return call.single(decoded);
 }
 

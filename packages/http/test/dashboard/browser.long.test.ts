@@ -10,7 +10,7 @@ import {
   overflowOf,
   withoutBrowser,
 } from "../../../../test/support/browser.js";
-import { openDashboard } from "./support/open-dashboard.js";
+import { openDashboard, sendByDeadlines } from "./support/open-dashboard.js";
 
 /** A red PNG image of one pixel. */
 const RED = Buffer.from(
@@ -85,6 +85,31 @@ describe.runIf(hasBrowser)("the dashboard in a browser", () => {
       .locator("+ dd", { hasText: "1" })
       .waitFor();
     expect(await page.locator(".chart canvas").count()).toBe(4);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  it("shows for each class what was in time, late and refused, and why", async () => {
+    const { triton, root } = await openModels();
+    await sendByDeadlines(triton);
+    const { page, complaints } = await openPage(browser, `${root}/#model=squares&version=1`);
+    const table = page.getByRole("region", { name: "Deadlines by class" });
+    await table.waitFor();
+    const cells = (row: number) => table.locator("tbody tr").nth(row).locator("th, td").allTextContents();
+    expect(await cells(0)).toEqual(["gold level 1", "6 100%", "0", "0", "0", "0", ""]);
+    expect((await cells(1)).map((text) => text.trim())).toEqual([
+      "<b>slow</b> level 2",
+      "0 0%",
+      "0",
+      "3",
+      "0",
+      "0",
+      "slow_model 3",
+    ]);
+    expect(await table.getByText("slow_model 3").getAttribute("title")).toContain("the limit is shorter");
+    expect(await overflowOf(page)).toBeLessThanOrEqual(0);
+    await page.getByRole("button", { name: "double" }).click();
+    await table.waitFor({ state: "detached" });
     expect(complaints).toEqual([]);
     await page.close();
   });

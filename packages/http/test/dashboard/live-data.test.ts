@@ -1,7 +1,9 @@
 import { request } from "node:http";
 import { describe, expect, it } from "vitest";
 import { Events } from "./support/events.js";
-import { openDashboard } from "./support/open-dashboard.js";
+import { openDashboard, sendByDeadlines } from "./support/open-dashboard.js";
+
+const NO_OUTCOMES = { in_time: 0, late: 0, hopeless: 0, expired: 0, queue_full: 0 };
 
 describe("a viewer", () => {
   it("gets the models, their rates and their latencies", async () => {
@@ -40,6 +42,24 @@ describe("a viewer", () => {
     expect(detail.statistics.batchStats[0]).toMatchObject({ batchSize: 1, computeInfer: { count: 3 } });
     expect(Object.values(detail.queue.cuts as Record<string, number>).reduce((a, b) => a + b)).toBe(3);
     expect(detail.instances).toMatchObject([{ name: "double_0", healthy: true, busy: false }]);
+  });
+
+  it("gets what became of requests with deadlines, by class", async () => {
+    const { triton, root } = await openDashboard();
+    await sendByDeadlines(triton);
+    const events = await Events.open(`${root}/api/events/squares/1`);
+    const { deadlines } = await events.next("detail");
+    expect(deadlines).toEqual([
+      { level: 1, caller: "gold", outcomes: { ...NO_OUTCOMES, in_time: 6 }, causes: {} },
+      {
+        level: 2,
+        caller: "<b>slow</b>",
+        outcomes: { ...NO_OUTCOMES, hopeless: 3 },
+        causes: { slow_model: 3 },
+      },
+    ]);
+    const without = await Events.open(`${root}/api/events/double/1`);
+    expect((await without.next("detail")).deadlines).toEqual([]);
   });
 
   it("gets the rollouts with both versions side by side", async () => {

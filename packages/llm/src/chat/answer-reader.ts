@@ -1,6 +1,7 @@
 import type { CallReading, Reading } from "./call-reading.js";
-import type { ReasoningForm } from "./reasoning-form.js";
-import { formOf, type ToolCallFamily } from "./tool-call-family.js";
+import type { ChatTemplate } from "./chat-template.js";
+import { type ReasoningForm, reasoningTokens } from "./reasoning-form.js";
+import { formOf, TOOL_CALL_TOKENS, type ToolCallFamily } from "./tool-call-family.js";
 import type { AnswerPiece } from "./tool-call-pieces.js";
 import { AnswerTextReader, readFamily, type ToolCallReaderOptions } from "./tool-call-reader.js";
 
@@ -90,4 +91,18 @@ class Trimmed {
   end(): void {
     if (this.#space !== "") this.pass(this.#space);
   }
+}
+
+/**
+ * Special tokens that answers to a chat show: those around reasoning, and with tools those around calls. Readers of
+ * answers look for them.
+ */
+export function shownTokens(
+  { toolCallFamily: family, reasoning }: Pick<ChatTemplate, "toolCallFamily" | "reasoning">,
+  hasTools: boolean,
+): readonly string[] {
+  return [
+    ...(reasoning === undefined ? [] : reasoningTokens(reasoning)),
+    ...(family !== undefined && (hasTools || family === "harmony") ? TOOL_CALL_TOKENS[family] : []),
+  ];
 }

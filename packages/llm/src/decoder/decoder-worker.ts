@@ -4,9 +4,8 @@ import { openSession } from "@tritonjs/backends/onnxruntime";
 import type { InferContext } from "@tritonjs/core";
 import type { WorkerBatch, WorkerHost, WorkerModel } from "@tritonjs/core/backend";
 import { errorFor, TritonError } from "@tritonjs/protocol";
+import { shownTokens } from "../chat/answer-reader.js";
 import { ChatTemplate, withTexts } from "../chat/chat-template.js";
-import { reasoningTokens } from "../chat/reasoning-form.js";
-import { TOOL_CALL_TOKENS } from "../chat/tool-call-family.js";
 import { readConstraintVocabulary, StructuredOutput } from "../structured/structured-output.js";
 import { TextResponses } from "../text-answer.js";
 import { readTextRequest, type TextRequest } from "../text-request.js";
@@ -321,13 +320,7 @@ class Decoder {
   #shownSpecialTokens({ messages, tools }: TextRequest, skips: boolean | undefined): ShownSpecialTokens {
     if (skips === false) return "all";
     if (messages === undefined || this.template === undefined) return new Set();
-    const { toolCallFamily: family, reasoning } = this.template;
-    const tokens = [
-      ...(reasoning === undefined ? [] : reasoningTokens(reasoning)),
-      ...(family !== undefined && (tools !== undefined || family === "harmony")
-        ? TOOL_CALL_TOKENS[family]
-        : []),
-    ];
+    const tokens = shownTokens(this.template, tools !== undefined);
     return new Set(tokens.map((token) => this.tokenizer.idOf(token)).filter((id) => id !== undefined));
   }
 }

@@ -1,5 +1,3 @@
-import { stat } from "node:fs/promises";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
   type Backend,
@@ -8,6 +6,7 @@ import {
   continuousWorker,
   type Executor,
   type ExecutorContext,
+  findModelDirectory,
   gaugesOf,
   type ModelSource,
 } from "@tritonjs/core/backend";
@@ -120,18 +119,15 @@ const SWITCH_PARAMETERS = { prefix_cache: "prefixCache", batch_invariant: "batch
  * `intra_op_thread_count`, `prefix_cache` and `batch_invariant` of the configuration are its options.
  */
 export const textGenerationBackend: BackendFactory = async (source) => {
-  const { name, config, versionDirectory, warn } = source;
+  const { name, config, warn } = source;
   if (config.maxBatchSize !== 0) {
     const text =
       `model '${name}': expected max_batch_size 0, because the backend text_generation forms its own batches, got ` +
       `${config.maxBatchSize}`;
     throw errorFor("INVALID_CONFIG", text);
   }
-  const found = await stat(join(versionDirectory)).catch(() => undefined);
-  if (!found?.isDirectory()) {
-    throw errorFor("MODEL_FILE_MISSING", `unable to find '${versionDirectory}' for model instance '${name}'`);
-  }
-  return textGeneration({ directory: versionDirectory, onWarning: warn, ...repositoryOptions(source) });
+  const directory = await findModelDirectory(source);
+  return textGeneration({ directory, onWarning: warn, ...repositoryOptions(source) });
 };
 
 function repositoryOptions(source: ModelSource): Partial<TextGenerationOptions> {

@@ -2,14 +2,7 @@ import { configText, type LoadCase } from "../../support/loads/load-case.js";
 import type { Draft } from "../difference.js";
 import { unknownWarmupInput } from "../scheduler/refusals.js";
 import { maxInflightRequests } from "./accepted-models.js";
-import {
-  configOf,
-  type LoadDifference,
-  reasonOf,
-  refuse,
-  refuseWhenPolled,
-  takenReason,
-} from "./load-draft.js";
+import { type LoadDifference, reasonOf, refuse, refuseWhenPolled, takenReason } from "./load-draft.js";
 
 /** Lines of the recorded server's log about a model that was rejected while the repository was read. */
 function told({ log = [], load }: Pick<LoadCase | Draft<LoadCase>, "log" | "load">): string[] {
@@ -116,10 +109,9 @@ const tensorflow: LoadDifference = {
   applies: (recorded) =>
     /unable to find backend library for backend 'tensorflow'/.test(reasonOf(recorded) ?? ""),
   amend(draft) {
-    const isFrozen = configOf(draft)?.platform === "tensorflow_graphdef" || "1/model.graphdef" in draft.files;
-    const frozen = `Unsupported: model '${draft.model}' is a frozen graph (tensorflow_graphdef), which TensorFlow.js cannot read: convert it with tensorflowjs_converter --input_format=tf_frozen_model to model.json, or with tf2onnx to model.onnx`;
     const missing = `Unavailable: unable to find '<REPO>/${draft.model}/1/model.savedmodel' for model instance '${draft.model}'`;
-    refuse(draft, isFrozen ? frozen : missing);
+    const empty = `Invalid argument: the frozen graph '<REPO>/${draft.model}/1/model.graphdef': expected nodes, got none`;
+    refuse(draft, "1/model.graphdef" in draft.files ? empty : missing);
   },
 };
 

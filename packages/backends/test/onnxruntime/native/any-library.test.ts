@@ -4,11 +4,12 @@ import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Triton } from "@tritonjs/core";
 import koffi from "koffi";
 import { describe, expect, it } from "vitest";
+import { elfLibrary } from "../../../../../test/support/elf-library.js";
 import { identityOnnx } from "../../../../../test/support/onnx-models.js";
 import { outcomeOf } from "../../../../../test/support/outcome.js";
 import { RepositoryOnDisk } from "../../../../../test/support/repository-on-disk.js";
 import type { Koffi } from "../../../../core/src/optional-packages.js";
-import { faultOfLibraryFile } from "../../../src/onnxruntime/library-file.js";
+import { faultOfLibraryFile, foreignLibc } from "../../../src/onnxruntime/library-file.js";
 import { bindOrtApi } from "../../../src/onnxruntime/ort-c-api.js";
 import {
   chooseLibrary,
@@ -129,6 +130,29 @@ describe("a file that is not a library of ONNX Runtime", () => {
     const program = process.execPath;
     expect(cut(program)).toMatch(/got a library that does not open \(.+\)$/);
   });
+
+  it.skipIf(process.platform !== "linux")(
+    "is for musl: the engine that needs no library is offered",
+    async () => {
+      await using folder = await RepositoryOnDisk.create({});
+      const forMusl = join(folder.path, "libonnxruntime.so.1");
+      await writeFile(forMusl, elfLibrary(["libc.musl-x86_64.so.1"]));
+      const { glibcVersionRuntime } = (
+        process.report.getReport() as { header: { glibcVersionRuntime?: string } }
+      ).header;
+      const offer = "or the engine 'wasm', which needs no library";
+      if (glibcVersionRuntime !== undefined) {
+        const text = `got a library for musl, but this process has glibc; use a build for glibc, ${offer}`;
+        expect(thrown(() => bindOrtApi(koffi as unknown as Koffi, forMusl))).toContain(text);
+      }
+      const forGlibc = join(folder.path, "libonnxruntime.so.2");
+      await writeFile(forGlibc, elfLibrary(["libc.so.6"]));
+      expect(foreignLibc(forGlibc, "musl")).toContain(`got a library for glibc, but this process has musl`);
+      expect(foreignLibc(forGlibc, "glibc")).toBeUndefined();
+      expect(foreignLibc(forMusl, "musl")).toBeUndefined();
+      expect(foreignLibc(join(folder.path, "nonesuch"), "musl")).toBeUndefined();
+    },
+  );
 
   it("is another library: the function that it lacks is named", () => {
     const addon = koffiFile();

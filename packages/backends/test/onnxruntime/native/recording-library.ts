@@ -12,6 +12,8 @@ export interface RecordingLibrary extends Disposable {
   readonly api: OrtApi;
   /** Calls that concern providers, in their order. */
   readonly calls: RecordedCall[];
+  /** Calls that bind tensors and run a session with them, in their order. */
+  readonly runs: RecordedCall[];
 }
 
 export interface Recorded {
@@ -51,6 +53,7 @@ export function recordingLibrary({
   plugins = [],
 }: Recorded = {}): RecordingLibrary {
   const calls: RecordedCall[] = [];
+  const runs: RecordedCall[] = [];
   const file = chooseLibrary().file;
   const real = koffi.load(file);
   const words = (at: bigint, length: number) =>
@@ -149,8 +152,59 @@ export function recordingLibrary({
   table[136] = callback(
     "uint64",
     ["uint64", "str", "uint64"],
-    (binding: number, name: string, value: number) =>
-      failing.bindInput === undefined ? bindInput(binding, name, value) : createStatus(1, failing.bindInput),
+    (binding: number, name: string, value: number) => {
+      runs.push(["bindInput", { name }]);
+      return failing.bindInput === undefined
+        ? bindInput(binding, name, value)
+        : createStatus(1, failing.bindInput);
+    },
+  );
+  // The stand-in for CUDA has its memory of a GPU in memory of this process.
+  const createTensor = koffi.decode(
+    table[49],
+    koffi.proto("uint64", ["uint64", "uint64", "uint64", "uint64", "uint64", "int", "uint64"]),
+  );
+  table[49] = callback(
+    "uint64",
+    ["uint64", "uint64", "uint64", "uint64", "uint64", "int", "uint64"],
+    (info: number, data: number, size: number, shape: number, rank: number, type: number, to: number) => {
+      if (info !== api.cpuMemory) runs.push(["createTensorOnDevice", { byteSize: String(size) }]);
+      return createTensor(api.cpuMemory, data, size, shape, rank, type, to);
+    },
+  );
+  const fiveAddresses = ["uint64", "uint64", "uint64", "uint64", "uint64"];
+  const createSession = koffi.decode(table[8], koffi.proto("uint64", fiveAddresses));
+  table[8] = callback("uint64", fiveAddresses, (...args: number[]) => {
+    const text = failing.createSession;
+    // Once: the next try has other options.
+    delete failing.createSession;
+    return text === undefined ? createSession(...args) : createStatus(1, text);
+  });
+  const addRunConfigEntry = koffi.decode(table[165], koffi.proto("uint64", ["uint64", "str", "str"]));
+  const graphs = new Map<number, string>();
+  table[165] = callback("uint64", ["uint64", "str", "str"], (at: number, key: string, value: string) => {
+    if (key === "gpu_graph_id") graphs.set(Number(at), value);
+    return addRunConfigEntry(at, key, value);
+  });
+  const runWithBinding = koffi.decode(table[133], koffi.proto("uint64", ["uint64", "uint64", "uint64"]));
+  table[133] = callback(
+    "uint64",
+    ["uint64", "uint64", "uint64"],
+    (session: number, options: number, binding: number) => {
+      const graph = graphs.get(Number(options));
+      runs.push(graph === undefined ? ["run"] : ["run", { gpu_graph_id: graph, binding: String(binding) }]);
+      const text = failing.run;
+      return text === undefined ? runWithBinding(session, options, binding) : createStatus(1, text);
+    },
+  );
+  const bindOutput = koffi.decode(table[137], koffi.proto("uint64", ["uint64", "str", "uint64"]));
+  table[137] = callback(
+    "uint64",
+    ["uint64", "str", "uint64"],
+    (binding: number, name: string, value: number) => {
+      runs.push(["bindOutput", { name }]);
+      return bindOutput(binding, name, value);
+    },
   );
   const devices = BigUint64Array.from(plugins, (_, i) => BigInt(i + 1));
   table[303] = callback("uint64", ["uint64", "uint64", "uint64"], (_: number, to: number, length: number) => {
@@ -189,6 +243,7 @@ export function recordingLibrary({
     library,
     api,
     calls,
+    runs,
     [Symbol.dispose]() {
       loadedLibraries.delete(library);
       for (const one of registered) koffi.unregister(one);

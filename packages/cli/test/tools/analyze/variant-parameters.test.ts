@@ -2,11 +2,13 @@ import { readPrototxt } from "@tritonjs/core/config";
 import { describe, expect, it } from "vitest";
 import {
   candidatesOf,
+  canonical,
   defaultSpace,
   parametersText,
   variantConfig,
   variantsOf,
 } from "../../../src/analyze/candidate.js";
+import { simulateLoad } from "../../../src/analyze/simulated-candidate.js";
 
 const config = readPrototxt(`
   name: "m" backend: "onnxruntime" max_batch_size: 8
@@ -52,6 +54,37 @@ describe("the configuration of a variant", () => {
   it("has no batcher and no target for batches of 1", () => {
     const changed = variantConfig(config, { maxBatchSize: 1 });
     expect([changed.dynamicBatching, changed.parameters]).toEqual([undefined, {}]);
+  });
+});
+
+describe("a variant with deadlines", () => {
+  it("has them where a server reads them, and no target", () => {
+    const parameters = canonical({ deadlineMs: 50, targetLatencyMs: 20 });
+    expect(parameters).toEqual({ deadlineMs: 50, targetLatencyMs: 0 });
+    const changed = variantConfig(config, parameters);
+    expect(changed.parameters).toEqual({
+      deadlines: { stringValue: "true" },
+      deadline_default_ms: { stringValue: "50" },
+    });
+    expect(variantConfig(changed, { deadlineMs: 0 }).parameters).toEqual({});
+    expect(parametersText(parameters)).toBe("deadlines 50 ms");
+  });
+
+  it("answers more requests within its limit in overload than without, by the simulation", async () => {
+    const level = { mode: "request_rate", value: 1100, distribution: "poisson" } as const;
+    const runs = [0, 60].map((deadlineMs) =>
+      simulateLoad({
+        config: variantConfig(config, { deadlineMs, targetLatencyMs: 0, instances: 1 }),
+        level,
+        rows: 1,
+        duration: (rows) => 5 + rows,
+        signal: new AbortController().signal,
+      }),
+    );
+    const [without, withThem] = await Promise.all(runs);
+    expect(without!.figures.perf_latency_p99).toBeGreaterThan(200);
+    expect(withThem!.figures.perf_latency_p99).toBeLessThanOrEqual(60);
+    expect(withThem!.figures.perf_throughput).toBeGreaterThan(500);
   });
 });
 

@@ -2,10 +2,12 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { readPrototxt } from "@tritonjs/core/config";
 import { beforeAll, describe, expect, it } from "vitest";
-import { readTrace, recordingOf } from "../../../src/trace/read-trace.js";
-import type { ReplayFigures } from "../../../src/trace/replay.js";
-import { replay, replayTrace } from "../../../src/trace/replay.js";
-import { record } from "./support/record.js";
+import { Random } from "../../../src/data/random.js";
+import { type ReplayFigures, replay, replayMachine } from "../../../src/trace/predict.js";
+import { readTrace } from "../../../src/trace/read-trace.js";
+import { recordingOf } from "../../../src/trace/recording.js";
+import { replayTrace } from "../../../src/trace/replay.js";
+import { record, recordMachine } from "./support/record.js";
 
 const LOAD = {
   maxBatchSize: 16,
@@ -77,6 +79,169 @@ describe("a replay", () => {
     const recording = recordingOf(await readTrace([file]));
     const run = () => replay(recording, [AS_RECORDED]);
     expect(await run()).toEqual(await run());
+  });
+});
+
+/** Two classes in overload: 30% of the requests have 40 ms, the others 400 ms. */
+const CLASSES = {
+  maxBatchSize: 16,
+  instances: 1,
+  perMs: 1.5,
+  count: 4000,
+  options: (i: number) =>
+    i % 10 < 3
+      ? { timeoutMs: 40, priority: 1, parameters: { caller: "fast" } }
+      : { timeoutMs: 400, priority: 2, parameters: { caller: "slow" } },
+};
+const PLAIN = config("max_batch_size: 16 dynamic_batching { }");
+
+/** Share in time of each class. */
+const shares = ({ classes }: ReplayFigures) => classes.map(({ inTime, requests }) => inTime / requests);
+
+describe("a replay with deadlines", () => {
+  it("predicts from a recording without them what each class gets with them", async () => {
+    const recording = recordingOf(await readTrace([await record({ ...CLASSES, batcher: {} })]));
+    const { recorded, predictions } = await replay(recording, [PLAIN], { set: { deadlines: "true" } });
+    expect(predictions.map(({ name }) => name)).toEqual(["config", "config +set"]);
+    expect(recorded.classes).toMatchObject([
+      { level: 1, caller: "fast", requests: 1200 },
+      { level: 2, caller: "slow", requests: 2800 },
+    ]);
+    const file = await record({ ...CLASSES, batcher: { deadlines: true } });
+    const real = (await replay(recordingOf(await readTrace([file])), [])).recorded;
+    const [asIs, withDeadlines] = predictions.map(({ figures }) => figures);
+    for (const i of [0, 1]) {
+      expect(Math.abs(shares(asIs!)[i]! - shares(recorded)[i]!)).toBeLessThan(0.05);
+      expect(Math.abs(shares(withDeadlines!)[i]! - shares(real)[i]!)).toBeLessThan(0.05);
+      expect(Object.keys(real.classes[i]!.causes)).toContain("overload");
+      expect(Object.keys(withDeadlines!.classes[i]!.causes)).toContain("overload");
+    }
+    expect(real.classes.map(({ requests }) => requests)).toEqual([1200, 2800]);
+    const all = (figures: ReplayFigures) => figures.classes.reduce((sum, one) => sum + one.inTime, 0);
+    expect(all(withDeadlines!)).toBeGreaterThan(1.25 * all(recorded));
+  });
+
+  it("replays requests that were refused, too", async () => {
+    const file = await record({ ...CLASSES, batcher: { deadlines: true } });
+    const recording = recordingOf(await readTrace([file]));
+    expect(recording.requests).toHaveLength(4000);
+    const { recorded, leftOut } = await replay(recording, []);
+    expect(leftOut).toBe(0);
+    expect(recorded.failures.DEADLINE_TOO_CLOSE).toBeGreaterThan(50);
+    expect(recorded.answered + Object.values(recorded.failures).reduce((a, b) => a + b)).toBe(4000);
+  });
+
+  it("gives requests without a limit the defaults of the parameters", async () => {
+    const { count, ...load } = CLASSES;
+    const options = (i: number) => ({ priority: 1 + (i % 2), parameters: { caller: `c${i % 3}` } });
+    const file = await record({ ...load, count: 600, perMs: 0.5, options, batcher: {} });
+    const recording = recordingOf(await readTrace([file]));
+    const set = { deadlines: "true", deadline_level_ms: "1=30", deadline_caller_ms: "c2=20" };
+    const { recorded, predictions } = await replay(recording, [PLAIN], { set });
+    const named = ({ classes }: ReplayFigures) =>
+      classes.map(({ level, caller, requests }) => `${level} ${caller} ${requests}`);
+    expect(named(recorded)).toEqual(["1 c0 100", "1 c1 100", "1 c2 100", "2 c2 100"]);
+    expect(named(predictions[1]!.figures)).toEqual(named(recorded));
+    expect((await replay(recording, [PLAIN])).recorded.classes).toEqual([]);
+  });
+
+  it("tries shares of callers", async () => {
+    const { options, ...load } = CLASSES;
+    const by = (i: number) => ({ timeoutMs: 100, parameters: { caller: i % 20 === 0 ? "small" : "big" } });
+    const recording = recordingOf(await readTrace([await record({ ...load, options: by, batcher: {} })]));
+    const set = { deadlines: "true", shares_by: "caller" };
+    const { predictions } = await replay(recording, [PLAIN], { set });
+    const [asIs, shared] = predictions.map(
+      ({ figures }) => figures.classes.find(({ caller }) => caller === "small")!,
+    );
+    expect(asIs!.inTime / asIs!.requests).toBeLessThan(0.8);
+    expect(shared!.inTime / shared!.requests).toBeGreaterThan(0.97);
+  });
+
+  it("tries shorter texts first, each with the time that it took", async () => {
+    const random = new Random(5);
+    const texts = Array.from({ length: 600 }, () => Math.round(10 + 400 * random.uniform() ** 4));
+    const file = await record({
+      maxBatchSize: 0,
+      batcher: {},
+      instances: 1,
+      concurrency: 2,
+      perMs: 0.02,
+      count: texts.length,
+      tookMs: (tokens) => tokens,
+      options: (i) => ({ parameters: { tokens: texts[i]!, max_tokens: texts[i]! } }),
+    });
+    const recording = recordingOf(await readTrace([file]));
+    expect(recording.concurrency).toBe(2);
+    const plain = config("max_batch_size: 0");
+    const { recorded, predictions } = await replay(recording, [plain], { set: { shortest_first: "true" } });
+    const [asIs, shortest] = predictions.map(({ figures }) => figures.latencyMs.mean);
+    expect(Math.abs(asIs! / recorded.latencyMs.mean - 1)).toBeLessThan(0.05);
+    expect(shortest).toBeLessThan(0.85 * asIs!);
+  });
+
+  it("tries one plan for several models that share cores", async () => {
+    const paths = await recordMachine();
+    const origin = await readTrace(paths);
+    const first = Math.min(...origin.map(({ queueStartMs }) => queueStartMs));
+    const models = ["a", "b"].map((name) => ({
+      ...config("max_batch_size: 8 dynamic_batching { }"),
+      recording: recordingOf(origin, name, first),
+    }));
+    const results = await replayMachine(models, { cores: 1, set: { deadlines: "true" } });
+    expect(results.map(({ model }) => model)).toEqual(["a", "b"]);
+    const gains: number[] = [];
+    for (const { recorded, predictions, duration } of results) {
+      const [asIs, planned] = predictions.map(({ figures }) => shares(figures)[0]!);
+      // Learned without what the other model took.
+      expect(duration.fixedMs + 8 * duration.perRowMs).toBeCloseTo(20, -1);
+      expect(Math.abs(asIs! - shares(recorded)[0]!)).toBeLessThan(0.1);
+      gains.push(planned! - asIs!);
+    }
+    expect(Math.min(...gains)).toBeGreaterThanOrEqual(0);
+    expect(Math.max(...gains)).toBeGreaterThan(0.01);
+  });
+
+  it.each([
+    [["--set", "deadline=true"], "--set: expected one of deadlines, deadline_default_ms"],
+    [["--set", "deadlines"], "--set: expected <parameter>=<value>, got 'deadlines'"],
+    [["--set", "deadlines=perhaps"], "expected true or false, got 'perhaps'"],
+    [["--set", "deadlines=true", "--set", "deadline_level_ms=1=x"], "default deadline by level of model"],
+    [["--rate-limit", "execution_count"], "--rate-limit: expected deadlines, got 'execution_count'"],
+    [
+      ["--rate-limit", "deadlines", "--rate-limit-resource", "gpu:1"],
+      "--rate-limit-resource: expected cores:<count>, got 'gpu:1'",
+    ],
+    [["--rate-limit", "deadlines"], "is not in the trace, which has timed"],
+  ])("refuses %j", async (args, message) => {
+    const path = join(dirname(file), "plain.pbtxt");
+    writeFileSync(path, "max_batch_size: 16 dynamic_batching { }");
+    let text = "";
+    const writeError = (part: string) => {
+      text += part;
+    };
+    const terminal = { write: () => {}, writeError };
+    const code = await replayTrace([file, "--config", path, ...args], terminal);
+    expect([code, text]).toEqual([1, expect.stringContaining(message)]);
+  });
+
+  it("writes a table with the classes, and why requests were lost", async () => {
+    const trace = await record({ ...CLASSES, batcher: {} });
+    const path = join(dirname(file), "plain.pbtxt");
+    writeFileSync(path, "max_batch_size: 16 dynamic_batching { }");
+    let text = "";
+    const write = (part: string) => {
+      text += part;
+    };
+    const terminal = { write, writeError: () => {} };
+    expect(await replayTrace([trace, "--config", path, "--set", "deadlines=true"], terminal)).toBe(0);
+    expect(text).toMatch(/^In time, 1 fast +\d+\.\d% +\d+\.\d% +\d+\.\d%$/m);
+    expect(text).toMatch(/^ {2}refused +\d+ +\d+ +\d+$/m);
+    expect(text).toMatch(/\+set: lost of level 1 fast: overload \d+/);
+    expect(text).toMatch(
+      /\+set: \d+ x refused, because the answer would have been late \(DEADLINE_TOO_CLOSE\)/,
+    );
+    for (const line of text.split("\n")) if (!line.includes(":")) expect(line.length).toBeLessThanOrEqual(80);
   });
 });
 

@@ -2,7 +2,7 @@ import { readPrototxt } from "@tritonjs/core/config";
 import { describe, expect, it } from "vitest";
 import { Random } from "../../../src/data/random.js";
 import { type SimulatedRequest, simulate } from "../../../src/simulate/simulate.js";
-import { BatchDurations } from "../../../src/trace/read-trace.js";
+import { BatchDurations } from "../../../src/trace/recording.js";
 
 const fixed = (ms: number) => ({ duration: () => ms, gapMs: 0, wakeMs: 0 });
 

@@ -3,6 +3,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { fakeNvidiaSmi, gpuList } from "../../../../../test/support/fake-nvidia-smi.js";
 import { findGpus, listedGpus, MachineGpus, visibleGpus } from "../../../src/config/gpus.js";
 
+/** The tests of NVML have it. */
+const withoutNvml = () => undefined;
+
 const hasDeviceFiles =
   process.platform === "linux" && readdirSync("/dev").some((name) => /^nvidia\d+$/.test(name));
 
@@ -16,15 +19,15 @@ afterEach(() => {
 describe.skipIf(process.platform === "win32")("the GPUs of a machine", () => {
   it("are those that nvidia-smi lists", async () => {
     await using _ = await fakeNvidiaSmi(gpuList(3));
-    expect(findGpus()).toEqual({ numbers: [0, 1, 2] });
+    expect(findGpus(withoutNvml)).toEqual({ numbers: [0, 1, 2] });
   });
 
   it("are renumbered when CUDA_VISIBLE_DEVICES selects some", async () => {
     await using _ = await fakeNvidiaSmi(gpuList(3));
     process.env.CUDA_VISIBLE_DEVICES = "2,GPU-00000000";
-    expect(findGpus()).toEqual({ numbers: [0, 1] });
+    expect(findGpus(withoutNvml)).toEqual({ numbers: [0, 1] });
     process.env.CUDA_VISIBLE_DEVICES = "-1";
-    expect(findGpus()).toEqual({
+    expect(findGpus(withoutNvml)).toEqual({
       numbers: [],
       reason: "CUDA_VISIBLE_DEVICES '-1' hides all 3 GPUs",
     });
@@ -48,18 +51,18 @@ describe.skipIf(process.platform === "win32")("the GPUs of a machine", () => {
     ["nvidia-smi lists no GPU", "exit 0", [], "nvidia-smi lists no GPUs"],
   ])("are empty, with a reason, when %s", async (_name, script, numbers, reason) => {
     await using _ = await fakeNvidiaSmi(script);
-    expect(findGpus()).toEqual({ numbers, reason });
+    expect(findGpus(withoutNvml)).toEqual({ numbers, reason });
   });
 
   it.skipIf(hasDeviceFiles)("are unknown without nvidia-smi", async () => {
     await using _ = await fakeNvidiaSmi(undefined);
-    expect(findGpus()).toEqual({ numbers: undefined, reason: "nvidia-smi was not found" });
+    expect(findGpus(withoutNvml)).toEqual({ numbers: undefined, reason: "nvidia-smi was not found" });
   });
 
   it("are detected once, on first use, and logged", async () => {
     const lines: string[] = [];
     const log = { info: (line: string) => lines.push(line), warning: (line: string) => lines.push(line) };
-    const gpus = new MachineGpus(log);
+    const gpus = new MachineGpus(log, withoutNvml);
     {
       await using _ = await fakeNvidiaSmi(gpuList(2));
       expect(lines).toEqual([]);
@@ -68,7 +71,7 @@ describe.skipIf(process.platform === "win32")("the GPUs of a machine", () => {
     expect(gpus.numbers).toEqual([0, 1]);
     expect(lines).toEqual(["GPUs for instances: 0, 1"]);
     await using _ = await fakeNvidiaSmi("exit 3");
-    expect(new MachineGpus(log).numbers).toBeUndefined();
+    expect(new MachineGpus(log, withoutNvml).numbers).toBeUndefined();
     expect(lines[1]).toBe("no GPU can be used for instances: nvidia-smi exited with 3: no output");
   });
 });

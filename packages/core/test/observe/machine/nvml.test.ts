@@ -1,8 +1,10 @@
 import koffi from "koffi";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
+import { fakeNvidiaSmi } from "../../../../../test/support/fake-nvidia-smi.js";
+import { findGpus, MachineGpus } from "../../../src/config/gpus.js";
 import { GpuMetrics } from "../../../src/observe/machine-metrics.js";
-import { bindNvml } from "../../../src/observe/nvml.js";
 import type { Koffi } from "../../../src/optional-packages.js";
+import { bindNvml } from "../../../src/system/nvml.js";
 
 /** The answers of one GPU; undefined for a figure that it does not have. */
 interface Recorded {
@@ -75,6 +77,47 @@ function standIn(gpus: readonly Recorded[], failing: { init?: number } = {}) {
   });
   return bindNvml({ ...koffi, load } as unknown as Koffi, "libnvidia-ml.so.1");
 }
+
+describe("the GPUs of a machine with NVML", () => {
+  const visible = process.env.CUDA_VISIBLE_DEVICES;
+  afterEach(() => {
+    if (visible === undefined) delete process.env.CUDA_VISIBLE_DEVICES;
+    else process.env.CUDA_VISIBLE_DEVICES = visible;
+  });
+
+  it("are those that the library lists, as CUDA_VISIBLE_DEVICES selects them, without nvidia-smi", async () => {
+    await using _ = await fakeNvidiaSmi("exit 3");
+    delete process.env.CUDA_VISIBLE_DEVICES;
+    expect(findGpus(() => standIn([H100, SMALL]))).toEqual({ numbers: [0, 1] });
+    process.env.CUDA_VISIBLE_DEVICES = SMALL.uuid;
+    expect(findGpus(() => standIn([H100, SMALL]))).toEqual({ numbers: [0] });
+    process.env.CUDA_VISIBLE_DEVICES = "-1";
+    expect(findGpus(() => standIn([H100]))).toEqual({
+      numbers: [],
+      reason: "CUDA_VISIBLE_DEVICES '-1' hides all 1 GPUs",
+    });
+  });
+
+  it("are none, with NVML's text, if the driver does not start or has no GPU for this process", () => {
+    delete process.env.CUDA_VISIBLE_DEVICES;
+    expect(findGpus(() => standIn([], { init: 18 }))).toEqual({
+      numbers: undefined,
+      reason: "NVML: it does not start: Driver/library version mismatch (error 18)",
+    });
+    expect(findGpus(() => standIn([]))).toEqual({ numbers: [], reason: "NVML lists no GPUs" });
+    const lines: string[] = [];
+    const log = { info: (line: string) => lines.push(line), warning: (line: string) => lines.push(line) };
+    expect(new MachineGpus(log, () => standIn([H100])).numbers).toEqual([0]);
+    expect(lines).toEqual(["GPUs for instances: 0"]);
+  });
+
+  it("are listed while a reading of their figures is under way", async () => {
+    const nvml = standIn([H100, SMALL]);
+    const reading = nvml.read();
+    expect(nvml.list().map(({ uuid }) => uuid)).toEqual([H100.uuid, SMALL.uuid]);
+    expect((await reading).map(({ uuid }) => uuid)).toEqual([H100.uuid, SMALL.uuid]);
+  });
+});
 
 async function scrape(metrics: GpuMetrics): Promise<Readonly<Record<string, number>>> {
   const collected = await Promise.all(

@@ -48,6 +48,7 @@ describe("trace timestamps", () => {
         priority: 2,
         queue_timeout_us: 50,
         limit_ms: 30,
+        ends: true,
         caller: "a",
         sequence: { id: "5", start: true },
       },

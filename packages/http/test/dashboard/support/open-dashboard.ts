@@ -37,3 +37,24 @@ export async function openDashboard(options: TritonOptions = {}, more: Dashboard
   const root = `${addresses.metrics!.url}/dashboard`;
   return { triton, double, root, addresses: { http: addresses.http!.url, metrics: addresses.metrics!.url } };
 }
+
+/**
+ * Binds a model whose queue is ordered by deadlines, and sends it requests of two callers: `gold` has answers in time,
+ * `<b>slow</b>` asks for answers faster than the model can be.
+ */
+export async function sendByDeadlines(triton: Triton): Promise<void> {
+  const model = triton.bind({
+    modelName: "squares",
+    inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
+    outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+    inferFunc: batch(async ({ x }) => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return { y: x };
+    }),
+    config: { maxBatchSize: 1, batcher: { deadlines: true } },
+  });
+  const send = (timeoutMs: number, priority: number, caller: string) =>
+    model.inferSample({ x: [1] }, { timeoutMs, priority, parameters: { caller } }).catch(() => {});
+  for (let i = 0; i < 6; i++) await send(30_000, 1, "gold");
+  for (let i = 0; i < 3; i++) await send(1, 2, "<b>slow</b>");
+}

@@ -19,6 +19,7 @@ describe("the lists of values", () => {
     ["--preferred-batch-sizes 4,8+16", { preferredBatchSizes: [[4], [8, 16]] }],
     ["--preferred-batch-sizes 0,4", { preferredBatchSizes: [[], [4]] }],
     ["--target-latencies 0,2.5", { targetLatencyMs: [0, 2.5] }],
+    ["--deadlines 0,50", { deadlineMs: [0, 50] }],
     ["--threads 0,1,4", { threads: [0, 1, 4] }],
     ["--queue-delays 0,500", { queueDelayMicroseconds: [0, 500] }],
     ["--instances 1,3", { instances: [1, 3] }],

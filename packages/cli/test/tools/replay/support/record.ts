@@ -1,13 +1,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { BatcherOptions } from "@tritonjs/core";
+import type { BatcherOptions, InferOptions } from "@tritonjs/core";
 import { Triton } from "@tritonjs/core";
 import type { Backend } from "@tritonjs/core/backend";
 import ndarray from "ndarray";
 import { afterAll } from "vitest";
 import { Random } from "../../../../src/data/random.js";
-import { SimulationClock } from "../../../../src/simulate/simulate.js";
+import { SharedCores } from "../../../../src/simulate/shared-cores.js";
+import { SimulationClock } from "../../../../src/simulate/simulation-clock.js";
 
 /** A model under load on a virtual clock. */
 export interface RecordedLoad {
@@ -18,6 +19,12 @@ export interface RecordedLoad {
   readonly perMs: number;
   readonly count: number;
   readonly rate?: number;
+  /** Milliseconds of a batch before noise. @default 4 ms and 0.5 ms for each row */
+  readonly tookMs?: (rows: number) => number;
+  /** Options of request number `i`, which then has one row. */
+  readonly options?: (i: number) => InferOptions;
+  /** Texts that an instance generates at a time; each takes `tookMs` of its number. @default none */
+  readonly concurrency?: number;
 }
 
 const folder = mkdtempSync(join(tmpdir(), "tritonjs-recordings-"));
@@ -35,6 +42,9 @@ export async function record({
   perMs,
   count,
   rate = 1,
+  tookMs = (rows) => 4 + 0.5 * rows,
+  options,
+  concurrency = 1,
 }: RecordedLoad): Promise<string> {
   const file = join(folder, `trace-${recordings++}.json`);
   const clock = new SimulationClock();
@@ -46,13 +56,15 @@ export async function record({
     createExecutor: () => ({
       details: {},
       mustFinish: false,
+      capacity: concurrency,
       async start() {},
       async stop() {},
       execute: ({ requests }) =>
         new Promise((resolve) => {
           const rows = requests.reduce((sum, one) => sum + one.rows, 0);
           const results = requests.map(({ inputs }) => new Map([["y", inputs.get("x")!]]));
-          clock.setTimer((4 + 0.5 * rows) * (0.9 + 0.2 * noise.uniform()), () => resolve(results));
+          const size = concurrency === 1 ? rows : Number(requests[0]!.parameters.tokens);
+          clock.setTimer(tookMs(size) * (0.9 + 0.2 * noise.uniform()), () => resolve(results));
         }),
     }),
   };
@@ -71,9 +83,13 @@ export async function record({
   for (let i = 0; i < count; i++) {
     at += random.exponential() / perMs;
     await clock.advanceTo(at);
-    const rows = 1 + Math.floor(2 * random.uniform());
+    const rows = options === undefined ? 1 + Math.floor(2 * random.uniform()) : 1;
     open++;
-    void model.infer({ x: ndarray(new Uint8Array(rows), [rows, 1]) }).finally(() => open--);
+    const sent =
+      maxBatchSize === 0
+        ? model.infer({ x: [0] }, options?.(i))
+        : model.infer({ x: ndarray(new Uint8Array(rows), [rows, 1]) }, options?.(i));
+    void sent.catch(() => {}).finally(() => open--);
     clock.runDeferred();
   }
   await clock.runUntil(() => open === 0);
@@ -81,4 +97,56 @@ export async function record({
   await clock.drain();
   await closed;
   return file;
+}
+
+/** Serves two models, `a` and `b`, whose batches share one core, and returns the trace files. */
+export async function recordMachine(): Promise<string[]> {
+  const file = join(folder, `trace-${recordings++}.json`);
+  const clock = new SimulationClock();
+  const cores = new SharedCores(clock, 1);
+  const timed = (fixedMs: number, perRowMs: number): Backend => ({
+    backendName: "timed",
+    platform: "",
+    describe: () => undefined,
+    createExecutor: () => ({
+      details: {},
+      mustFinish: false,
+      async start() {},
+      async stop() {},
+      execute: ({ requests }) =>
+        new Promise((resolve) => {
+          const results = requests.map(({ inputs }) => new Map([["y", inputs.get("x")!]]));
+          cores.run(fixedMs + perRowMs * requests.length, () => resolve(results));
+        }),
+    }),
+  });
+  const triton = new Triton({ clock, trace: { level: "TIMESTAMPS", rate: 1, file } });
+  const tensor = { dtype: "UINT8", shape: [1] } as const;
+  const models = [timed(4, 2), timed(10, 1.25)].map((backend, i) =>
+    triton.bind({
+      modelName: "ab"[i]!,
+      inputs: [{ name: "x", ...tensor }],
+      outputs: [{ name: "y", ...tensor }],
+      inferFunc: backend,
+      config: { maxBatchSize: 8, batcher: {} },
+    }),
+  );
+  for (const model of models) await model.ready();
+  const random = new Random(11);
+  let [at, open] = [0, 0];
+  for (let i = 0; i < 2000; i++) {
+    at += random.exponential() / 0.34;
+    await clock.advanceTo(at);
+    open++;
+    const which = random.uniform() < 0.5 ? 0 : 1;
+    void models[which]!.inferSample({ x: [0] }, { timeoutMs: which === 0 ? 60 : 150 })
+      .catch(() => {})
+      .finally(() => open--);
+    clock.runDeferred();
+  }
+  await clock.runUntil(() => open === 0);
+  const closed = triton.close();
+  await clock.drain();
+  await closed;
+  return [file];
 }

@@ -1,5 +1,12 @@
-import type { DriverGpu } from "../config/gpus.js";
+import { process } from "#host";
 import { type Koffi, type NativeFunction, requireKoffi } from "../optional-packages.js";
+
+/** A GPU as the driver numbers it. */
+export interface DriverGpu {
+  readonly number: number;
+  /** `GPU-` and a UUID; empty if unknown. */
+  readonly uuid: string;
+}
 
 /** Measurements of one GPU. A figure that the driver does not know is undefined. */
 export interface GpuReading extends DriverGpu {
@@ -23,6 +30,12 @@ export interface Nvml {
    * @throws Error with NVML's text
    */
   read(): Promise<readonly GpuReading[]>;
+  /**
+   * Lists the GPUs on this thread.
+   *
+   * @throws Error with NVML's text
+   */
+  list(): readonly DriverGpu[];
 }
 
 const NAMES: Readonly<Record<string, string>> = { linux: "libnvidia-ml.so.1", win32: "nvml.dll" };
@@ -71,10 +84,13 @@ export function bindNvml(koffi: Koffi, file: string): Nvml {
     new Promise<number>((resolve, reject) =>
       called.async(...args, (error, result) => (error === null ? resolve(result) : reject(error))),
     );
-  const check = async (what: string, status: Promise<number>): Promise<void> => {
-    const error = await status;
+  const assertDone = (what: string, error: number): void => {
     if (error !== 0) throw new Error(`NVML: ${what}: ${errorText(error)} (error ${error})`);
   };
+  const check = async (what: string, status: Promise<number>): Promise<void> =>
+    assertDone(what, await status);
+  const textAt = (bytes: Uint8Array): string =>
+    new TextDecoder("latin1").decode(bytes.subarray(0, Math.max(0, bytes.indexOf(0))));
   /** A figure, or undefined if the GPU does not have it. */
   const figure = async (called: Call, gpu: bigint, take: () => number): Promise<number | undefined> =>
     (await call(called, gpu, at)) === 0 ? take() : undefined;
@@ -85,8 +101,7 @@ export function bindNvml(koffi: Koffi, file: string): Nvml {
     await check(`GPU ${number}`, call(handleOf, number, at));
     const gpu = out.getBigUint64(0, true);
     await check(`UUID of GPU ${number}`, call(uuidOf, gpu, at, UUID_BYTES));
-    const bytes = new Uint8Array(out.buffer);
-    const uuid = Buffer.from(bytes.subarray(0, Math.max(0, bytes.indexOf(0)))).toString("latin1");
+    const uuid = textAt(new Uint8Array(out.buffer));
     const word = (offset: number) => Number(out.getBigUint64(offset, true));
     const milli = () => out.getUint32(0, true) / 1000;
     const utilization = await figure(utilizationOf, gpu, () => out.getUint32(0, true) / 100);
@@ -109,6 +124,19 @@ export function bindNvml(koffi: Koffi, file: string): Nvml {
       } finally {
         isReading = false;
       }
+    },
+    list() {
+      // A reading may be under way, which has the other buffer.
+      const own = new DataView(new ArrayBuffer(UUID_BYTES));
+      const to = koffi.address(own);
+      if (!isOpen) assertDone("it does not start", init());
+      isOpen = true;
+      assertDone("number of GPUs", count(to));
+      return Array.from({ length: own.getUint32(0, true) }, (_, number) => {
+        assertDone(`GPU ${number}`, handleOf(number, to));
+        assertDone(`UUID of GPU ${number}`, uuidOf(own.getBigUint64(0, true), to, UUID_BYTES));
+        return { number, uuid: textAt(new Uint8Array(own.buffer)) };
+      });
     },
   };
 

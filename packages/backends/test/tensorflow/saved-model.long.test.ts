@@ -1,0 +1,320 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { tensorflow } from "@tritonjs/backends/tensorflow";
+import { Triton } from "@tritonjs/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { outcomeOf } from "../../../../test/support/outcome.js";
+import { repositoryRoot } from "../../../../test/support/repository.js";
+import {
+  type Attribute,
+  constant,
+  DT,
+  type FunctionFile,
+  floats,
+  graphFile,
+  int32,
+  type NodeFile,
+  node,
+  type SavedModelFile,
+  savedModelFiles,
+} from "./saved-model-files.js";
+
+const flowers = join(repositoryRoot, "examples", "tfjs-model", "models", "flowers-graph", "1");
+const measures = [
+  [5.1, 3.5, 1.4, 0.2],
+  [7.7, 2.6, 6.9, 2.3],
+  [6, 2.7, 5.1, 1.6],
+];
+
+let directory: string;
+let triton: Triton;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "tritonjs-saved-model-"));
+  triton = new Triton();
+});
+afterEach(async () => {
+  await triton.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+async function write(files: ReadonlyMap<string, Uint8Array>, folder = ""): Promise<string> {
+  for (const [path, bytes] of files) {
+    const file = join(directory, folder, path);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, bytes);
+  }
+  return join(directory, folder);
+}
+
+interface JsonNode {
+  readonly name: string;
+  readonly op: string;
+  readonly input: readonly string[];
+}
+
+/** The checked-in GraphModel: its nodes, and its weights by name. */
+function graphModel() {
+  const { modelTopology, weightsManifest } = JSON.parse(
+    readFileSync(join(flowers, "model.json"), "utf8"),
+  ) as {
+    modelTopology: { node: JsonNode[] };
+    weightsManifest: { paths: string[]; weights: { name: string; shape: number[]; dtype: string }[] }[];
+  };
+  const [{ paths, weights }] = weightsManifest as [(typeof weightsManifest)[number]];
+  const bytes = Buffer.concat(paths.map((path) => readFileSync(join(flowers, path))));
+  let offset = 0;
+  const tensors = weights.map(({ name, shape, dtype }) => {
+    const count = shape.reduce((product, dim) => product * dim, 1);
+    const part = Uint8Array.from(bytes.subarray(offset, offset + 4 * count)).buffer;
+    offset += 4 * count;
+    const tensor =
+      dtype === "float32"
+        ? { dtype: DT.FLOAT, shape, values: new Float32Array(part) }
+        : { dtype: DT.INT32, shape, values: new Int32Array(part) };
+    return [name, tensor] as const;
+  });
+  return { nodes: modelTopology.node, weights: new Map(tensors) };
+}
+
+const FLOAT: Readonly<Record<string, Attribute>> = { T: { type: DT.FLOAT } };
+const ATTRIBUTES: Readonly<Record<string, Readonly<Record<string, Attribute>>>> = {
+  Placeholder: { dtype: { type: DT.FLOAT }, shape: { shape: [-1, 4] } },
+  MatMul: { ...FLOAT, transpose_a: { b: false } },
+  ArgMax: { ...FLOAT, output_type: { type: DT.INT64 } },
+};
+
+/** The network as TensorFlow 2 saves it: in a function, with variables, inside of the function of the signature. */
+function asSavedModel(compressed: boolean): SavedModelFile {
+  const { nodes, weights } = graphModel();
+  const variables = [...weights].filter(([, { dtype }]) => dtype === DT.FLOAT);
+  const inner: NodeFile[] = [];
+  for (const { name, op, input } of nodes) {
+    if (op === "Placeholder") continue;
+    const weight = weights.get(name);
+    if (weight?.dtype === DT.FLOAT) inner.push(node(name, "ReadVariableOp", [`${name}_resource`]));
+    else if (weight !== undefined) inner.push(constant(name, weight));
+    else {
+      const taken = input.map((one) =>
+        one === "serving_measures" ? "inputs" : `${one}:${weights.has(one) ? "value" : "z"}:0`,
+      );
+      inner.push(node(name, op, taken, ATTRIBUTES[op] ?? FLOAT));
+    }
+  }
+  const resources = Object.fromEntries(variables.map(([name]) => [`${name}_resource`, DT.RESOURCE]));
+  const outputs = { scores: "Identity:z:0", kind: "best:output:0" };
+  const model: FunctionFile = {
+    name: "__inference_model_1",
+    inputs: { inputs: DT.FLOAT, ...resources },
+    nodes: inner,
+    outputs,
+  };
+  const wrapper: FunctionFile = {
+    name: "__inference_signature_wrapper_2",
+    inputs: model.inputs,
+    nodes: [
+      node("call", "StatefulPartitionedCall", Object.keys(model.inputs), { f: { func: model.name } }),
+      node("scores", "Identity", ["call:output:0", "^call"]),
+      node("kind", "Identity", ["call:output:1", "^call"]),
+    ],
+    outputs: { scores: "scores:output:0", kind: "kind:output:0" },
+  };
+  return {
+    nodes: [
+      node("serving_measures", "Placeholder", [], ATTRIBUTES.Placeholder),
+      ...variables.map(([name]) =>
+        node(`${name}_handle`, "VarHandleOp", [], { shared_name: { s: `layers/${name}` } }),
+      ),
+      node(
+        "StatefulPartitionedCall",
+        "StatefulPartitionedCall",
+        ["serving_measures", ...variables.map(([name]) => `${name}_handle`)],
+        { f: { func: wrapper.name } },
+      ),
+    ],
+    functions: [model, wrapper],
+    signatures: {
+      serving_default: {
+        inputs: { measures: { name: "serving_measures:0", dtype: DT.FLOAT, shape: [-1, 4] } },
+        outputs: {
+          scores: { name: "StatefulPartitionedCall:0", dtype: DT.FLOAT, shape: [-1, 3] },
+          kind: { name: "StatefulPartitionedCall:1", dtype: DT.INT64, shape: [-1] },
+        },
+      },
+    },
+    variables: Object.fromEntries(variables.map(([name, tensor]) => [`layers/${name}`, tensor])),
+    compressed,
+  };
+}
+
+async function answerOf(name: string, path: string, inputs = { measures }): Promise<Record<string, unknown>> {
+  const model = triton.bind({ modelName: name, inferFunc: tensorflow({ model: path, runtime: "cpu" }) });
+  const answer = await model.infer(inputs);
+  return Object.fromEntries(Object.entries(answer).map(([output, { data }]) => [output, [...data]]));
+}
+
+describe("a SavedModel without TensorFlow", () => {
+  it.each([false, true])(
+    "answers as the GraphModel that it was made from (compressed index: %s)",
+    async (compressed) => {
+      const path = await write(savedModelFiles(asSavedModel(compressed)));
+      const source = await answerOf("source", join(flowers, "model.json"));
+      expect(await answerOf("saved", path)).toEqual(source);
+      expect(source.kind).toEqual([0n, 2n, 2n]);
+      expect(triton.service.modelMetadata("saved", "")).toMatchObject({ platform: "tensorflow_savedmodel" });
+    },
+  );
+
+  it("is served from a repository, batched", async () => {
+    await write(savedModelFiles(asSavedModel(false)), "models/m/1/model.savedmodel");
+    const served = new Triton({ modelRepository: join(directory, "models"), logInfo: false });
+    await served.ready();
+    expect(served.service.modelConfig("m", "")).toMatchObject({
+      platform: "tensorflow_savedmodel",
+      maxBatchSize: 4,
+      input: [{ name: "measures", dims: [4] }],
+    });
+    const kinds = await Promise.all(measures.map((one) => served.infer("m", { measures: [one] })));
+    expect(kinds.map(({ kind }) => kind!.data[0])).toEqual([0n, 2n, 2n]);
+    await served.close();
+  });
+
+  it("runs loops whose functions read variables", async () => {
+    const types = { i: DT.INT32, sum: DT.FLOAT, weights: DT.RESOURCE };
+    const cond: FunctionFile = {
+      name: "cond_1",
+      inputs: types,
+      nodes: [
+        constant("three", int32(3)),
+        node("Less", "Less", ["i", "three:output:0"], { T: { type: DT.INT32 } }),
+      ],
+      outputs: { result: "Less:z:0" },
+    };
+    const body: FunctionFile = {
+      name: "body_2",
+      inputs: types,
+      nodes: [
+        constant("one", int32(1)),
+        node("next", "AddV2", ["i", "one:output:0"], { T: { type: DT.INT32 } }),
+        node("read", "ReadVariableOp", ["weights"]),
+        node("more", "AddV2", ["sum", "read:value:0"], FLOAT),
+      ],
+      outputs: { i_out: "next:z:0", weights_out: "weights", sum_out: "more:z:0" },
+    };
+    // The results of the body are in the order of its arguments.
+    const ordered = { ...body, outputs: { i_out: "next:z:0", sum_out: "more:z:0", weights_out: "weights" } };
+    const path = await write(
+      savedModelFiles({
+        nodes: [
+          node("x", "Placeholder", [], { dtype: { type: DT.FLOAT }, shape: { shape: [2] } }),
+          node("weights", "VarHandleOp"),
+          constant("zero", int32(0)),
+          node("while", "While", ["zero", "x", "weights"], {
+            cond: { func: cond.name },
+            body: { func: body.name },
+          }),
+          node("y", "Identity", ["while:1"], FLOAT),
+        ],
+        functions: [cond, ordered],
+        signatures: {
+          serving_default: {
+            inputs: { x: { name: "x:0", dtype: DT.FLOAT, shape: [2] } },
+            outputs: { y: { name: "y:0", dtype: DT.FLOAT, shape: [2] } },
+          },
+        },
+        variables: { weights: floats([2], [10, 100]) },
+      }),
+    );
+    const model = triton.bind({ modelName: "loop", inferFunc: tensorflow({ model: path, runtime: "cpu" }) });
+    const { y } = await model.infer({ x: [1, 2] });
+    expect([...y!.data]).toEqual([31, 302]);
+  });
+
+  it("looks keys up in tables that functions fill at the start", async () => {
+    const fill: FunctionFile = {
+      name: "__inference__initializer_1",
+      inputs: { table: DT.RESOURCE, keys: DT.INT32, values: DT.INT32 },
+      nodes: [node("import", "LookupTableImportV2", ["table", "keys", "values"])],
+      outputs: {},
+    };
+    const list = (values: number[]) => ({
+      dtype: DT.INT32,
+      shape: [values.length],
+      values: Int32Array.from(values),
+    });
+    const types = { Tin: { type: DT.INT32 }, Tout: { type: DT.INT32 } };
+    const path = await write(
+      savedModelFiles({
+        nodes: [
+          node("x", "Placeholder", [], { dtype: { type: DT.INT32 }, shape: { shape: [-1] } }),
+          node("hash_table", "HashTableV2", [], {
+            key_dtype: { type: DT.INT32 },
+            value_dtype: { type: DT.INT32 },
+          }),
+          constant("keys", list([5, 7])),
+          constant("values", list([50, 70])),
+          constant("default", int32(-1)),
+          node("find", "LookupTableFindV2", ["hash_table", "x", "default"], types),
+          node("fill", "StatefulPartitionedCall", ["hash_table", "keys", "values"], {
+            f: { func: fill.name },
+          }),
+          node("NoOp", "NoOp", ["^fill"]),
+        ],
+        functions: [fill],
+        signatures: {
+          __saved_model_init_op: { outputs: { __saved_model_init_op: { name: "NoOp", dtype: 0 } } },
+          serving_default: {
+            inputs: { x: { name: "x:0", dtype: DT.INT32, shape: [-1] } },
+            outputs: { y: { name: "find:0", dtype: DT.INT32, shape: [-1] } },
+          },
+        },
+      }),
+    );
+    const model = triton.bind({ modelName: "table", inferFunc: tensorflow({ model: path, runtime: "cpu" }) });
+    const { y } = await model.infer({ x: Int32Array.of(7, 6, 5) });
+    expect([...y!.data]).toEqual([70, -1, 50]);
+  });
+
+  it("names the operations that TensorFlow.js lacks, with their nodes", async () => {
+    const path = await write(
+      savedModelFiles({
+        nodes: [
+          node("x", "Placeholder", [], { dtype: { type: DT.FLOAT }, shape: { shape: [1] } }),
+          node("ages", "Bucketize", ["x"], FLOAT),
+        ],
+        signatures: {
+          serving_default: {
+            inputs: { x: { name: "x:0", dtype: DT.FLOAT, shape: [1] } },
+            outputs: { y: { name: "ages:0", dtype: DT.INT32, shape: [1] } },
+          },
+        },
+      }),
+    );
+    const model = triton.bind({ modelName: "m", inferFunc: tensorflow({ model: path, runtime: "cpu" }) });
+    expect(await outcomeOf(model.ready())).toMatch(
+      /UNSUPPORTED cannot serve the TensorFlow model '.*': TensorFlow\.js lacks its operations Bucketize \(node 'ages'\)/,
+    );
+  });
+});
+
+it("a frozen graph answers as the GraphModel that it was made from", async () => {
+  const { nodes, weights } = graphModel();
+  const frozen = nodes.map(({ name, op, input }) => {
+    const weight = weights.get(name);
+    return weight === undefined ? node(name, op, input, ATTRIBUTES[op] ?? FLOAT) : constant(name, weight);
+  });
+  const path = await write(new Map([["model.graphdef", graphFile({ nodes: frozen })]]), "models/frozen/1");
+  await writeFile(
+    join(dirname(path), "config.pbtxt"),
+    'platform: "tensorflow_graphdef" max_batch_size: 8 parameters { key: "runtime" value { string_value: "cpu" } } input { name: "serving_measures" data_type: TYPE_FP32 dims: [ 4 ] }' +
+      ' output { name: "Identity" data_type: TYPE_FP32 dims: [ 3 ] } output { name: "best" data_type: TYPE_INT64 dims: [ 1 ] reshape { shape: [ ] } }',
+  );
+  const source = await answerOf("source", join(flowers, "model.json"));
+  const served = new Triton({ modelRepository: join(directory, "models"), logInfo: false });
+  await served.ready();
+  const answer = await served.infer("frozen", { serving_measures: measures });
+  expect([...answer.Identity!.data]).toEqual(source.scores);
+  expect([...answer.best!.data]).toEqual(source.kind);
+  await served.close();
+});

@@ -1,0 +1,374 @@
+import type { InstanceGroup } from "../instance/instance-group.js";
+import type { PlannedBatcher } from "../instance/machine-plan.js";
+import type { InferenceRequest } from "../request/inference-request.js";
+import { datedOf, fairBatch, msOf, playOut, smallest, type Window, windowFrom } from "./batch-windows.js";
+import type { FairShares } from "./fair-shares.js";
+import { ArrivalsByLimit, type InstanceTimes, type LearnedTimes } from "./learned-times.js";
+import type { UrgencyQueue } from "./urgency-queue.js";
+
+/** Share of the best rate of in-time answers that a batch must reach while time is scarce. */
+const ENOUGH_GOODPUT = 0.97;
+/** Share of lost requests from which time counts as scarce, and the further share at which it is as scarce as can be. */
+const SCARCE_LOSS = 0.02;
+const SCARCE_LOSS_WIDTH = 0.04;
+/** The same for the demand, as a share of what the instances can do. */
+const SCARCE_DEMAND = 0.9;
+const SCARCE_DEMAND_WIDTH = 0.1;
+/** Share of the arrivals that have one limit, from which on batches need not leave time for tighter ones. */
+const ONE_LIMIT = 0.9;
+/** A batch keeps up if it has this many times the rows that arrive meanwhile. */
+const KEEPS_UP = 1.1;
+/** In-time answers that each arrival during a batch is worth, where all have one limit. */
+const LOST_ARRIVALS = 0.5;
+/** In-time answers that leaving requests out must gain. */
+const LEAST_GAIN = 0.5;
+/** Batches are chosen for this many times the demand. */
+const DEMAND_MARGIN = 1.02;
+/** Arrivals during a batch are assumed to be this many deviations more than expected. */
+const COMING_SAFETY = 2;
+/** Points of the queue at which the demand is looked at. */
+const DEMAND_POINTS = 16;
+/** Requests of a fair queue that are looked at for a batch, as a multiple of the largest batch. */
+export const FAIR_REACH = 2;
+/** Demand for which fair batches are sized at most, as a share of what the instances can do. */
+const FAIR_DEMAND = 0.9;
+/** How much longer than alone a caller may wait beside others, where its share allows it. */
+const SLOWED_BY = 1.5;
+/** Rows of the larger ones among the batches of a caller that is alone, as a multiple of what arrives during one. */
+const OWN_ARRIVALS = 1.05;
+/** Batches of several callers are chosen for this many times what those of them send that keep within their shares. */
+const CONTENDED_MARGIN = 1.15;
+/** Steps in which the time of such batches is found. */
+const OWN_BATCH_STEPS = 3;
+
+/** The requests with deadlines that run next. */
+interface ChosenBatch {
+  readonly dated: readonly InferenceRequest[];
+  /** Most rows of the batch, with requests without deadlines. */
+  readonly maxRows: number;
+  /** Rows of the chosen requests. */
+  readonly rows: number;
+  /** Requests that would have run before these. */
+  readonly leftOut: readonly InferenceRequest[];
+}
+
+/**
+ * Chooses which requests with deadlines run next, and in what batch.
+ *
+ * ```
+ * how large?   tightest member, requests that arrive meanwhile, other models | but enough to keep up
+ * which ones?  the first of the queue, or without the tightest while time is scarce
+ * ```
+ *
+ * A batch is as large as its tightest member allows. Where time is scarce, so that some requests are lost anyway, a batch
+ * may leave out its tightest members: the first window of the queue is taken that has nearly the best rate of in-time
+ * answers. Time is scarce if requests were lost lately, or if the deadlines of the queue demand more than the instances
+ * can do.
+ */
+export class BatchChoice {
+  readonly #queue: UrgencyQueue;
+  readonly #maxRows: number;
+  readonly #times: LearnedTimes;
+  readonly #places: FreePlaces;
+  readonly #shares: FairShares | undefined;
+  readonly #arrivals = new ArrivalsByLimit();
+  #load = 0;
+  #loadAt = Number.NaN;
+
+  constructor(
+    queue: UrgencyQueue,
+    maxRows: number,
+    times: LearnedTimes,
+    places: FreePlaces,
+    shares: FairShares | undefined,
+  ) {
+    this.#queue = queue;
+    this.#maxRows = maxRows;
+    this.#times = times;
+    this.#places = places;
+    this.#shares = shares;
+  }
+
+  arrived({ due, rows }: InferenceRequest, now: number): void {
+    this.#arrivals.add(due - now, rows, now);
+  }
+
+  /** The requests that run next: in the order of deadlines, or in that of shares. @param loss share lost lately */
+  next(now: number, times: InstanceTimes, limit: number, loss: number): ChosenBatch {
+    return this.#queue.isFair ? this.#fair(now, times, limit, loss) : this.#dated(now, times, limit, loss);
+  }
+
+  /** Sets the time over which arrivals are looked at, by how long batches take now. */
+  follow(times: InstanceTimes): void {
+    this.#arrivals.windowMs = Math.max(10, 6 * times.expectedMs(times.best));
+  }
+
+  /** Milliseconds of an instance for each millisecond, which the deadlines of the requests demand. */
+  load(now: number): number {
+    const times = this.#times.next;
+    if (times === undefined) return 0;
+    if (this.#loadAt !== now) {
+      this.#loadAt = now;
+      const demand = this.#queue.isFair ? this.#arrivals.total(now) : this.#demand(now);
+      this.#load = demand / times.rowsPerMs(times.best);
+    }
+    return this.#load;
+  }
+
+  /** The requests with deadlines that run next, and the most rows of their batch. */
+  #dated(now: number, times: InstanceTimes, limit: number, loss: number): ChosenBatch {
+    const queue = this.#queue;
+    const idleInMs = this.#places.idleInMs(now);
+    const load = this.load(now);
+    const scarcity = scarcityOf(this.#places.loads(load, now).total, loss);
+    // Requests that all have one limit gain nothing from small batches: those that wait now are the next ones to be late.
+    const hasOneLimit = this.#hasOneLimit(now);
+    const most =
+      hasOneLimit && this.#places.others.size === 0
+        ? limit
+        : Math.min(limit, this.#mostRows(now, times, load * times.rowsPerMs(times.best), idleInMs));
+    const count = queue.datedCount;
+    if (count === 0) return { dated: [], maxRows: most, rows: 0, leftOut: [] };
+    let chosen = windowFrom(queue, 0, now, times, most);
+    if (scarcity > 0) {
+      const windows = [chosen];
+      let best = chosen.perMs;
+      for (let from = 1; from < count && windows[from - 1]!.isTight; from++) {
+        const window = windowFrom(queue, from, now, times, most, windows[from - 1]);
+        windows.push(window);
+        best = Math.max(best, window.perMs);
+      }
+      chosen = windows.find(({ perMs }) => perMs >= ENOUGH_GOODPUT * scarcity * best)!;
+    }
+    if (scarcity < 1) chosen = this.#keepingUp(chosen, idleInMs, now, times, most, hasOneLimit);
+    const { from, to, maxRows } = chosen;
+    const dated = datedOf(queue, from, to);
+    return { dated, maxRows, rows: chosen.rows, leftOut: datedOf(queue, 0, from) };
+  }
+
+  /** True if nearly all requests have one limit, and the one that is due next is not one of the few that are tighter. */
+  #hasOneLimit(now: number): boolean {
+    const limitMs = this.#arrivals.mainLimit(ONE_LIMIT, now);
+    if (limitMs === undefined || this.#queue.datedCount === 0) return false;
+    const { due, queueStart } = this.#queue.dated(0);
+    return due - queueStart >= limitMs / 2;
+  }
+
+  /**
+   * Leaves out the tightest members of a batch if it would not keep up with the arrivals, and more answers are in time
+   * without them. Otherwise each batch would be smaller than the one before, because its members have waited longer.
+   */
+  #keepingUp(
+    chosen: Window,
+    idleInMs: readonly number[],
+    now: number,
+    times: InstanceTimes,
+    most: number,
+    hasOneLimit: boolean,
+  ): Window {
+    const queue = this.#queue;
+    const rate = this.#arrivals.total(now);
+    const isSlow = chosen.rows / times.expectedMs(chosen.rows) < (KEEPS_UP * rate) / idleInMs.length;
+    if (!chosen.isTight || !isSlow) return chosen;
+    // Requests of other limits that wait can use the time that a batch takes.
+    const worthOfMs = hasOneLimit ? LOST_ARRIVALS * rate : 0;
+    const worthOf = (window: Window): number => {
+      const { inTime, busyMs } = playOut(queue, window, now, times, most, idleInMs);
+      return inTime - worthOfMs * busyMs;
+    };
+    let best = chosen;
+    let bestValue = worthOf(chosen) + LEAST_GAIN;
+    let window = chosen;
+    while (
+      window.isTight &&
+      window.from + 1 < queue.datedCount &&
+      window.from - chosen.from < this.#maxRows
+    ) {
+      window = windowFrom(queue, window.from + 1, now, times, most, window);
+      const value = worthOf(window);
+      if (value > bestValue) [best, bestValue] = [window, value];
+    }
+    return best;
+  }
+
+  /**
+   * The requests that run next in the order of shares. While time is scarce, those that are too tight for a large batch
+   * may be left out.
+   */
+  #fair(now: number, times: InstanceTimes, limit: number, loss: number): ChosenBatch {
+    const queue = this.#queue;
+    const idleInMs = this.#places.idleInMs(now);
+    const demand = this.#arrivals.total(now);
+    const places = Math.min(idleInMs.length, this.#places.loads(this.load(now), now).places);
+    const top = times.rowsPerMs(times.best) * places;
+    // Callers that send more than there is time for do not decide the size of batches.
+    const served = Math.min(demand, FAIR_DEMAND * top);
+    const share = demand > served ? served / demand : 1;
+    let most = Math.min(limit, this.#mostRows(now, times, served, idleInMs, share));
+    if (this.#shares!.isContended(now)) most = Math.min(most, this.#mostContended(now, times, top));
+    const next = datedOf(queue, 0, Math.min(queue.datedCount, FAIR_REACH * this.#maxRows));
+    let chosen = fairBatch(next, most, now, times);
+    const scarcity = scarcityOf(demand / top, loss);
+    if (scarcity > 0) {
+      let best = chosen;
+      for (let size = most; size >= 1; size = size >> 1) {
+        const roomy = next.filter(({ due }) => now + times.plannedMs(size) <= due);
+        const batch = fairBatch(roomy, size, now, times);
+        if (batch.perMs > best.perMs) best = batch;
+      }
+      if (chosen.perMs < ENOUGH_GOODPUT * scarcity * best.perMs) chosen = best;
+    }
+    const taken = new Set(chosen.requests);
+    const last = next.findLastIndex((request) => taken.has(request));
+    const leftOut = next.filter((request, i) => i < last && !taken.has(request));
+    return { dated: chosen.requests, maxRows: Math.max(1, chosen.rows), rows: chosen.rows, leftOut };
+  }
+
+  /**
+   * The most rows of a batch while several callers send. A request waits for a batch and runs in another one. Both may
+   * take half as long again as the batches of a caller that sends no more than its share would take if it were alone.
+   * Batches are at least as large as such callers together need.
+   *
+   * @param top rows for each millisecond in the best batches
+   */
+  #mostContended(now: number, times: InstanceTimes, top: number): number {
+    const { typical, total } = this.#shares!.smallCallers(now, top);
+    let aloneMs = times.expectedMs(1);
+    for (let i = 0; i < OWN_BATCH_STEPS; i++) aloneMs = msOf(times, 1 + OWN_ARRIVALS * typical * aloneMs);
+    const quick = smallest(times.best, (rows) => times.expectedMs(rows + 1) > SLOWED_BY * aloneMs);
+    const needed = (CONTENDED_MARGIN * total * times.rowsPerMs(times.best)) / top;
+    const enough = smallest(times.best, (rows) => times.rowsPerMs(rows) >= needed);
+    return Math.max(quick, enough);
+  }
+
+  /**
+   * Rows for each millisecond that the deadlines demand: the most, over the next deadlines, of the rows that are due by
+   * then, with those that are expected to arrive and to be due by then.
+   */
+  #demand(now: number): number {
+    const queue = this.#queue;
+    const count = queue.datedCount;
+    const rates = this.#arrivals.rates(now);
+    let demand = 0;
+    const look = (due: number, waiting: number): void => {
+      const horizonMs = due - now;
+      if (horizonMs <= 0) return;
+      let rows = waiting;
+      for (const { limitMs, rowsPerMs } of rates) rows += rowsPerMs * Math.max(0, horizonMs - limitMs);
+      demand = Math.max(demand, rows / horizonMs);
+    };
+    const rowsEach = count === 0 ? 1 : Math.max(1, queue.rows / queue.size);
+    const stride = Math.max(1, Math.floor(count / DEMAND_POINTS));
+    for (let i = Math.min(count, this.#maxRows) - 1; i >= 0 && i < count; i += stride) {
+      look(queue.dated(i).due, (i + 1) * rowsEach);
+    }
+    for (const { limitMs } of rates) look(now + limitMs, queue.countBefore(now + limitMs) * rowsEach);
+    return demand;
+  }
+
+  /**
+   * The most rows of the next batch: as many as leave requests that arrive meanwhile the time for a batch of their own,
+   * and at least so many that batches of this size keep up with the demand.
+   *
+   * @param share share of the arrivals that are served
+   */
+  #mostRows(
+    now: number,
+    times: InstanceTimes,
+    demand: number,
+    idleInMs: readonly number[],
+    share = 1,
+  ): number {
+    const nextIdleMs = idleInMs[1] ?? Number.POSITIVE_INFINITY;
+    const { best } = times;
+    const { places } = this.#places.loads(demand / times.rowsPerMs(best), now);
+    const count = Math.min(Math.max(1, idleInMs.length), places);
+    const enough = smallest(best, (rows) => count * times.rowsPerMs(rows) >= DEMAND_MARGIN * demand);
+    let most = this.#maxRows;
+    if (nextIdleMs <= 0) return most;
+    for (const { limitMs, rowsPerMs } of this.#arrivals.rates(now)) {
+      const blocks = (rows: number): boolean => {
+        const busyMs = Math.min(times.plannedMs(rows), nextIdleMs);
+        const coming = share * rowsPerMs * busyMs;
+        const own = Math.ceil(
+          Math.min(this.#maxRows, Math.max(1, coming + COMING_SAFETY * Math.sqrt(coming))),
+        );
+        return busyMs + times.plannedMs(own) > limitMs;
+      };
+      most = Math.max(1, smallest(most + 1, blocks) - 1);
+    }
+    const freeMs = this.#places.freeMs(now);
+    for (const other of this.#places.others) {
+      if (!other.waits) continue;
+      const { due, ms } = other.next(now);
+      const blocks = (rows: number) => now + Math.min(times.plannedMs(rows), freeMs) + ms > due;
+      if (now + ms <= due) most = Math.max(1, smallest(most + 1, blocks) - 1);
+    }
+    return Math.max(most, enough);
+  }
+}
+
+/**
+ * Returns how scarce time is, from 0 to 1.
+ *
+ * @param demand share of what the instances can do
+ * @param loss share of the requests that were lost lately
+ */
+function scarcityOf(demand: number, loss: number): number {
+  const byLoss = (loss - SCARCE_LOSS) / SCARCE_LOSS_WIDTH;
+  const byDemand = (demand - SCARCE_DEMAND) / SCARCE_DEMAND_WIDTH;
+  return Math.min(1, Math.max(0, byLoss, byDemand));
+}
+
+const NO_OTHERS: ReadonlySet<PlannedBatcher> = new Set();
+
+/** Where batches of a model may start: its instances, with what the plan of all models leaves free. */
+export class FreePlaces {
+  readonly #instances: InstanceGroup;
+  readonly #times: LearnedTimes;
+  readonly #own: PlannedBatcher;
+
+  /** @param own the batcher of the model in the plan */
+  constructor(instances: InstanceGroup, times: LearnedTimes, own: PlannedBatcher) {
+    this.#instances = instances;
+    this.#times = times;
+    this.#own = own;
+  }
+
+  /** Milliseconds until each place where a batch may start is free, ascending: an instance, with its resources. */
+  idleInMs(now: number): readonly number[] {
+    const idleInMs = this.#times.idleInMs(now);
+    const demand = this.#instances.serving[0]?.lease?.demand;
+    const freeInMs = demand === undefined ? undefined : this.#instances.plan?.freeInMs(demand, now);
+    if (freeInMs === undefined || freeInMs.length === 0) return idleInMs;
+    return idleInMs.slice(0, freeInMs.length).map((ms, i) => Math.max(ms, freeInMs[i]!));
+  }
+
+  /** Number of batches of all models that run at the same time. */
+  get count(): number {
+    const { serving, plan } = this.#instances;
+    const demand = serving[0]?.lease?.demand;
+    const places = demand === undefined ? undefined : plan?.places(demand);
+    return places ?? Math.max(1, serving.length);
+  }
+
+  /** The other models of the plan. */
+  get others(): ReadonlySet<PlannedBatcher> {
+    return this.#instances.plan?.others(this.#own) ?? NO_OTHERS;
+  }
+
+  /** Load of this model, and of all models, as shares of what runs at the same time. */
+  loads(own: number, now: number): { readonly places: number; readonly total: number } {
+    let total = own;
+    for (const other of this.others) total += other.load(now);
+    const places = this.count;
+    return { places: total > 0 ? (places * own) / total : places, total: total / places };
+  }
+
+  /** Milliseconds until resources of the plan are free beside those of the batch that starts now. */
+  freeMs(now: number): number {
+    const { serving, plan } = this.#instances;
+    const demand = serving[0]?.lease?.demand;
+    return (demand && plan?.freeInMs(demand, now)[1]) ?? Number.POSITIVE_INFINITY;
+  }
+}

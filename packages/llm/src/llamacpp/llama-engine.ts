@@ -1,0 +1,303 @@
+import { setImmediate } from "node:timers/promises";
+import { importPeer, notLoaded } from "@tritonjs/core/internal/worker";
+import { errorFor, TritonError } from "@tritonjs/protocol";
+import { ChatTemplate, withTexts } from "../chat/chat-template.js";
+import type { ResponseFormat } from "../sampling/sampling-parameters.js";
+import { StructuredOutput, type TokenConstraint } from "../structured/structured-output.js";
+import type { TextRequest } from "../text-request.js";
+import type {
+  Llama,
+  LlamaContext,
+  LlamaGpu,
+  LlamaModel,
+  LlamaModule,
+  LlamaSequence,
+  LlamaToken,
+} from "./llama-module.js";
+import type { LlamaCppOptions } from "./llama-options.js";
+import { LlamaVocabulary } from "./llama-vocabulary.js";
+
+/** Texts at a time unless an option says otherwise. */
+export const DEFAULT_SEQUENCES = 8;
+
+/** Tokens of a text and its prompt unless an option says otherwise, where the model has more. Each takes memory. */
+const DEFAULT_CONTEXT_LENGTH = 4096;
+
+/** llama.cpp on one kind of GPU, or the CPU, for all models of the process. */
+interface Library {
+  readonly llama: Promise<Llama>;
+  /** Receives what llama.cpp reports: why a model does not load, or a warning. */
+  report: (message: string) => void;
+  /** Resolves when the last model has loaded. llama.cpp has one log, so models load one after the other. */
+  loaded: Promise<unknown>;
+}
+
+/**
+ * Opening one takes a second. They stay open until the process ends: llama.cpp never closes after a file that does not
+ * load.
+ */
+const libraries = new WeakMap<LlamaModule, Map<LlamaGpu, Library>>();
+
+/** A model file of llama.cpp that is open. */
+export class LlamaFile {
+  private constructor(
+    readonly model: LlamaModel,
+    /** Where the model runs: `cpu`, or the kind of GPU. */
+    readonly provider: string,
+  ) {}
+
+  /**
+   * Opens a file.
+   *
+   * @param onGpu true for an instance on a GPU
+   * @param warn receives the warnings of llama.cpp
+   * @throws TritonError UNAVAILABLE without `node-llama-cpp`; INVALID_ARG, with the words of llama.cpp, for a file that
+   * it cannot load
+   */
+  static async open(
+    { model: path, gpu = "auto", gpuLayers }: LlamaCppOptions & { readonly model: string },
+    onGpu: boolean,
+    warn: (message: string) => void,
+  ): Promise<LlamaFile> {
+    const module = await importPeer<LlamaModule>("node-llama-cpp", import.meta.url).catch(
+      (error: unknown) => {
+        throw notLoaded("llama.cpp", error, "npm install node-llama-cpp");
+      },
+    );
+    const library = libraryOf(module, gpu === "auto" && !onGpu ? false : gpu);
+    const loading = library.loaded.then(async () => {
+      const llama = await library.llama;
+      const faults: string[] = [];
+      library.report = (message) => void faults.push(message);
+      try {
+        const model = await llama.loadModel({
+          modelPath: path,
+          ...(gpuLayers !== undefined && { gpuLayers }),
+        });
+        return new LlamaFile(model, llama.gpu || "cpu");
+      } catch (error) {
+        // llama.cpp reports the reason on a thread of its own.
+        await setImmediate();
+        const found = faults.map((text) => /error loading model: (.*)/.exec(text)?.[1]).find(Boolean);
+        const why = found ?? TritonError.from(error).message;
+        throw errorFor("INVALID_MODEL", `cannot load the model ${path} with llama.cpp: ${why}`, {
+          cause: error,
+        });
+      } finally {
+        library.report = (message) => warn(`llama.cpp: ${message.trim()}`);
+      }
+    });
+    library.loaded = loading.catch(() => {});
+    return loading;
+  }
+
+  close(): Promise<void> {
+    return this.model.dispose();
+  }
+}
+
+function libraryOf(module: LlamaModule, gpu: LlamaGpu): Library {
+  const opened = libraries.get(module) ?? new Map<LlamaGpu, Library>();
+  libraries.set(module, opened);
+  const found = opened.get(gpu);
+  if (found !== undefined) return found;
+  const llama = module.getLlama({
+    gpu,
+    build: "never",
+    skipDownload: true,
+    logLevel: "error",
+    logger: (_, message) => library.report(message),
+    // Each context has the threads of its option, and none is shared out.
+    maxThreads: 0,
+  });
+  const library: Library = {
+    llama: llama.catch((error: unknown) => {
+      opened.delete(gpu);
+      throw notLoaded("llama.cpp", error, "install the package @node-llama-cpp/<platform> of this machine");
+    }),
+    report: () => {},
+    loaded: Promise.resolve(),
+  };
+  opened.set(gpu, library);
+  return library;
+}
+
+/** A prompt in tokens, and how many tokens its text may have. */
+export interface LlamaPrompt {
+  readonly tokens: readonly LlamaToken[];
+  readonly maxTokens: number;
+}
+
+/** An open model with the slots in which its texts are generated. */
+export class LlamaEngine {
+  readonly vocabulary: LlamaVocabulary;
+  /** Template of chats; undefined if the file has none, or one that cannot be read. */
+  readonly template: ChatTemplate | undefined;
+  readonly #free: LlamaSequence[];
+  readonly #all: readonly LlamaSequence[];
+  #structured: StructuredOutput | undefined;
+
+  private constructor(
+    private readonly modelName: string,
+    readonly file: LlamaFile,
+    private readonly context: LlamaContext,
+    sequences: number,
+    private readonly unheldKeywords: "refuse" | "warn",
+    private readonly warn: (message: string) => void,
+  ) {
+    const { model } = file;
+    this.vocabulary = new LlamaVocabulary(model);
+    this.template = this.#readTemplate();
+    this.#all = Array.from({ length: sequences }, () => context.getSequence());
+    this.#free = [...this.#all];
+  }
+
+  /** @throws TritonError like {@link LlamaFile.open}; INVALID_ARG if there is not enough memory for the context */
+  static async open(
+    options: LlamaCppOptions & { readonly model: string },
+    modelName: string,
+    onGpu: boolean,
+    warn: (message: string) => void,
+  ): Promise<LlamaEngine> {
+    const {
+      sequences = DEFAULT_SEQUENCES,
+      threads = 1,
+      contextLength,
+      batchSize,
+      unheldKeywords = "refuse",
+    } = options;
+    const file = await LlamaFile.open(options, onGpu, warn);
+    try {
+      const contextSize = contextLength ?? Math.min(DEFAULT_CONTEXT_LENGTH, file.model.trainContextSize);
+      const sizes = { sequences, contextSize, threads };
+      const context = await file.model.createContext({
+        ...sizes,
+        ...(batchSize !== undefined && { batchSize }),
+      });
+      return new LlamaEngine(modelName, file, context, sequences, unheldKeywords, warn);
+    } catch (error) {
+      await file.close();
+      const why = TritonError.from(error).message;
+      const text = `cannot open a context of ${sequences} texts for the model ${options.model} with llama.cpp: ${why}`;
+      throw errorFor("INVALID_MODEL", text, { cause: error });
+    }
+  }
+
+  #readTemplate(): ChatTemplate | undefined {
+    const { fileInfo, tokens } = this.file.model;
+    const text = fileInfo.metadata.tokenizer?.chat_template;
+    if (text === undefined) return undefined;
+    try {
+      return ChatTemplate.from(text, { bosToken: tokens.bosString ?? "", eosToken: tokens.eosString ?? "" });
+    } catch (error) {
+      this.warn(`model '${this.modelName}' takes no chats: ${TritonError.from(error).message}`);
+      return undefined;
+    }
+  }
+
+  /** Tokens that a prompt and its text may have together. */
+  get contextLength(): number {
+    return this.context.contextSize;
+  }
+
+  /** Tokens in all slots, those of past texts included, which later prompts may begin with. */
+  get usedTokens(): number {
+    return this.#all.reduce((sum, { nextTokenIndex }) => sum + nextTokenIndex, 0);
+  }
+
+  get totalTokens(): number {
+    return this.#all.length * this.contextLength;
+  }
+
+  get running(): number {
+    return this.#all.length - this.#free.length;
+  }
+
+  /** Takes the free slot that has the longest beginning of a prompt. */
+  takeSequence(prompt: readonly LlamaToken[]): LlamaSequence {
+    let best = 0;
+    let longest = -1;
+    for (const [i, sequence] of this.#free.entries()) {
+      const length = commonBeginning(sequence.contextTokens, prompt);
+      // Of slots that have nothing of it, the one that has waited longest is taken, so that others keep their texts.
+      if (length > longest) [best, longest] = [i, length];
+    }
+    return this.#free.splice(best, 1)[0]!;
+  }
+
+  returnSequence(sequence: LlamaSequence): void {
+    this.#free.push(sequence);
+  }
+
+  /**
+   * Encodes the prompt of a request. Messages are rendered with the template of the file.
+   *
+   * @throws TritonError INVALID_ARG if the prompt or its text is too long; UNSUPPORTED for messages without a template
+   */
+  encode(request: TextRequest): LlamaPrompt {
+    const tokens = request.promptTokens ?? this.#tokenize(request);
+    const { modelName, contextLength } = this;
+    this.vocabulary.checkTokens(tokens, modelName);
+    if (tokens.length === 0) {
+      throw errorFor("INVALID_INPUT", `prompt of model '${modelName}': expected at least 1 token, got none`);
+    }
+    if (tokens.length >= contextLength) {
+      const text = `prompt of model '${modelName}': expected at most ${contextLength - 1} tokens, because the context has ${contextLength} tokens, got ${tokens.length}`;
+      throw errorFor("INVALID_INPUT", text);
+    }
+    const left = contextLength - tokens.length;
+    const { maxTokens = left } = request.sampling;
+    if (maxTokens <= left) return { tokens, maxTokens };
+    const text =
+      `max_tokens of a request to model '${modelName}': expected at most ${left}, because the context has ` +
+      `${contextLength} tokens and the prompt has ${tokens.length}, got ${maxTokens}`;
+    throw errorFor("INVALID_INPUT", text);
+  }
+
+  #tokenize({
+    prompt,
+    messages = [],
+    tools,
+    templateVariables,
+    addGenerationPrompt,
+  }: TextRequest): LlamaToken[] {
+    const { model } = this.file;
+    if (prompt !== undefined) {
+      const { bos, shouldPrependBosToken } = model.tokens;
+      const tokens = model.tokenize(prompt, true);
+      return shouldPrependBosToken && bos !== null && tokens[0] !== bos ? [bos, ...tokens] : tokens;
+    }
+    if (this.template === undefined) {
+      const text = `messages to model '${this.modelName}': expected a chat template in the GGUF file, got none; send 'text_input'`;
+      throw errorFor("MODEL_NOT_SUPPORTED", text);
+    }
+    // A chat template writes the special tokens at the beginning itself.
+    const chat = { messages: withTexts(messages), tools, variables: templateVariables, addGenerationPrompt };
+    return model.tokenize(this.template.render(chat), true);
+  }
+
+  /**
+   * Limits a text to a format.
+   *
+   * @throws TritonError INVALID_ARG for a format that cannot be held, or a vocabulary whose tokens have no bytes
+   */
+  structured(format: ResponseFormat): Promise<TokenConstraint | undefined> {
+    const { vocabulary, unheldKeywords, warn } = this;
+    this.#structured ??= new StructuredOutput(
+      vocabulary.forConstraints(),
+      vocabulary.endTokens,
+      unheldKeywords === "warn" ? warn : undefined,
+    );
+    return this.#structured.constrain(format);
+  }
+
+  close(): Promise<void> {
+    return this.file.close();
+  }
+}
+
+function commonBeginning(a: readonly LlamaToken[], b: readonly LlamaToken[]): number {
+  let length = 0;
+  while (length < a.length && length < b.length && a[length] === b[length]) length++;
+  return length;
+}
