@@ -58,7 +58,8 @@ it("the option prefixCacheBytes bounds what is kept after many different prompts
         sampling: { max_tokens: 3 },
       });
     const capacity = await teller.metric("tritonjs_generation_token_capacity");
-    const kept = async () => Math.round(capacity * (await teller.metric("tritonjs_generation_kv_cache_usage")));
+    const kept = async () =>
+      Math.round(capacity * (await teller.metric("tritonjs_generation_kv_cache_usage")));
     await expect.poll(() => teller.metric("tritonjs_generation_running")).toBe(0);
     await expect.poll(kept).toBeLessThanOrEqual(60);
     expect(await kept()).toBeGreaterThan(20);
