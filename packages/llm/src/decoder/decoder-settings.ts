@@ -22,10 +22,18 @@ export interface DecoderLimits {
    * @default enough for `maxRunningRequests` whole contexts, but at most a quarter of the machine's memory
    */
   readonly kvCacheBytes?: number | undefined;
-  /** Largest number of prompt tokens in a step, so that running texts go on meanwhile. @default 256 */
+  /**
+   * Largest number of prompt tokens in a step, so that running texts go on meanwhile.
+   * @default 256 while no text is running; else as many as take about as long as the step of the running texts
+   */
   readonly prefillTokens?: number | undefined;
   /** Keeps keys and values of prompts for later prompts that begin alike, while there is room. @default true */
   readonly prefixCache?: boolean | undefined;
+  /**
+   * Largest size of the kept keys and values, which is never more than half of `kvCacheBytes`.
+   * @default 64 MiB, or one whole context if that is more
+   */
+  readonly prefixCacheBytes?: number | undefined;
   /**
    * Largest number of tokens that a step guesses for each text, from what followed its last tokens earlier in the prompt
    * or the text; 0 for none. Texts that copy take fewer steps, and are what they would be. @default 0
@@ -67,15 +75,21 @@ export type DecoderData = Omit<TextGenerationOptions, "directory" | "onWarning">
 export const DECODER_DEFAULTS = {
   /** A step costs little more for many texts than for one. Above this, the time of a step grows with each text. */
   maxRunningRequests: 32,
-  /** Some tens of milliseconds for a small model on a CPU. */
-  prefillTokens: 256,
   prefixCache: true,
+  /** Some thousands of tokens of a small model. */
+  prefixCacheBytes: 64 * 1024 * 1024,
 };
 
 /** Longest guess. Beyond it, wrong tokens cost more than right ones save. */
 const MOST_LOOKUP = 64;
 
-const COUNTS = ["maxRunningRequests", "kvCacheBytes", "prefillTokens", "contextLength"] as const;
+const COUNTS = [
+  "maxRunningRequests",
+  "kvCacheBytes",
+  "prefixCacheBytes",
+  "prefillTokens",
+  "contextLength",
+] as const;
 
 /** @throws TritonError INVALID_ARG that lists every invalid option */
 export function checkDecoderOptions(options: TextGenerationOptions): void {

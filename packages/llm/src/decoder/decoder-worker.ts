@@ -17,8 +17,9 @@ import {
   readDecoderConfig,
 } from "./decoder-settings.js";
 import { bytesPerToken, readDecoderGraph } from "./forward-pass.js";
-import { GenerationEngine, KvBudget, type PassPadding, RunningText } from "./generation-engine.js";
+import { GenerationEngine, KvBudget, type PassPadding } from "./generation-engine.js";
 import { readModelDirectory } from "./model-files.js";
+import { RunningText } from "./running-text.js";
 
 /** Entry of the workers of decoders. */
 export async function load(
@@ -55,12 +56,13 @@ async function openDecoder(
   const {
     directory,
     maxRunningRequests = DECODER_DEFAULTS.maxRunningRequests,
-    prefillTokens = DECODER_DEFAULTS.prefillTokens,
+    prefillTokens,
     prefixCache = DECODER_DEFAULTS.prefixCache,
     batchInvariant = false,
     promptLookupTokens = 0,
     unheldKeywords = "refuse",
     kvCacheBytes,
+    prefixCacheBytes,
     contextLength: givenLength,
     file,
     dtype,
@@ -105,7 +107,11 @@ async function openDecoder(
   }
   const padding: PassPadding = isFused ? "prompts" : graph.hasPositions ? "all" : "none";
   const pads = batchInvariant ? "none" : padding;
-  const cachedTokens = prefixCache && !batchInvariant ? Math.floor(budget.tokens / 2) : 0;
+  const ownBytes = bytesPerToken(graph.kv);
+  const cacheBytes =
+    prefixCacheBytes ?? Math.max(DECODER_DEFAULTS.prefixCacheBytes, contextLength * ownBytes);
+  const mostCached = Math.min(Math.floor(budget.tokens / 2), Math.floor(cacheBytes / ownBytes));
+  const cachedTokens = prefixCache && !batchInvariant ? mostCached : 0;
   const limits = { contextLength, maxRunning: maxRunningRequests, prefillTokens, cachedTokens, pads };
   const engine = new GenerationEngine(session, graph, budget, limits, report);
   const limit =

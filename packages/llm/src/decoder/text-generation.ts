@@ -105,6 +105,7 @@ function createDecoderExecutor(
 const NUMBER_PARAMETERS = {
   max_running_requests: "maxRunningRequests",
   kv_cache_bytes: "kvCacheBytes",
+  prefix_cache_bytes: "prefixCacheBytes",
   prefill_tokens: "prefillTokens",
   context_length: "contextLength",
   prompt_lookup_tokens: "promptLookupTokens",
@@ -116,7 +117,7 @@ const SWITCH_PARAMETERS = { prefix_cache: "prefixCache", batch_invariant: "batch
 
 /**
  * The backend `text_generation` for models of a repository. A version's directory is a directory of
- * {@link textGeneration}. The parameters `dtype`, `file`, `unheld_keywords`, `max_running_requests`, `kv_cache_bytes`, `prefill_tokens`, `context_length`, `prompt_lookup_tokens`,
+ * {@link textGeneration}. The parameters `dtype`, `file`, `unheld_keywords`, `max_running_requests`, `kv_cache_bytes`, `prefix_cache_bytes`, `prefill_tokens`, `context_length`, `prompt_lookup_tokens`,
  * `intra_op_thread_count`, `prefix_cache` and `batch_invariant` of the configuration are its options.
  */
 export const textGenerationBackend: BackendFactory = async (source) => {

@@ -2,6 +2,7 @@ import { type Regex, type Regexes, UNBOUNDED } from "./byte-regex.js";
 import type { JsonText } from "./json-text.js";
 import {
   type Bound,
+  collectAnchors,
   entriesOf,
   InvalidSchema,
   isSchema,
@@ -13,12 +14,18 @@ import {
 } from "./schema-keywords.js";
 import {
   type ArrayForm,
+  distinct,
+  isEverything,
+  joinedArrays,
+  joinedObjects,
+  keyBytes,
   type ObjectForm,
   SCALARS,
   type SchemaNode,
   tupleLength,
   type ValueShape,
   type Values,
+  withProperty,
 } from "./shape.js";
 
 /** Largest number of forms of arrays or objects of one value. */
@@ -488,69 +495,4 @@ export class SchemaReader {
     if (own.min > other.max || own.max < other.min) return [own];
     return ways.slice(0, count < 16 ? 2 : 1);
   }
-}
-
-/** True for the form that all arrays or all objects have. */
-function isEverything(form: ArrayForm | ObjectForm): boolean {
-  const isOpen = "required" in form ? form.required.size === 0 && form.keys.length === 0 : !form.isUnique;
-  return isOpen && form.rules.length === 0 && form.min === 0 && form.max === UNBOUNDED;
-}
-
-function withProperty(form: ObjectForm, name: string, values: Values, isRequired: boolean): ObjectForm {
-  const rule = { named: new Map([[name, values]]), patterns: [], others: undefined };
-  return {
-    ...form,
-    rules: [...form.rules, rule],
-    required: isRequired ? new Set([...form.required, name]) : form.required,
-  };
-}
-
-function joinedArrays(a: ArrayForm, b: ArrayForm): ArrayForm {
-  return {
-    rules: distinct([...a.rules, ...b.rules]),
-    min: Math.max(a.min, b.min),
-    max: Math.min(a.max, b.max),
-    isUnique: a.isUnique || b.isUnique,
-  };
-}
-
-function joinedObjects(a: ObjectForm, b: ObjectForm): ObjectForm {
-  return {
-    rules: distinct([...a.rules, ...b.rules]),
-    required: new Set([...a.required, ...b.required]),
-    keys: distinct([...a.keys, ...b.keys]),
-    min: Math.max(a.min, b.min),
-    max: Math.min(a.max, b.max),
-  };
-}
-
-/** A name with its quotation marks, as the expressions of keys have it. */
-function keyBytes(name: string): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(name));
-}
-
-function distinct<T>(values: readonly T[]): readonly T[] {
-  return [...new Set(values)];
-}
-
-/** Schemas by their `$id`, `id` and `$anchor`. */
-function collectAnchors(value: unknown, base: string, anchors: Map<string, unknown>, depth: number): void {
-  if (typeof value !== "object" || value === null || depth > 200) return;
-  let own = base;
-  if (isSchema(value)) {
-    const id = value.$id ?? value.id;
-    if (typeof id === "string") {
-      own = id.replace(/#$/, "");
-      anchors.set(id, value);
-      anchors.set(own, value);
-      const name = id.split("/").at(-1);
-      if (name !== undefined && name !== "" && !anchors.has(name)) anchors.set(name, value);
-    }
-    for (const anchor of [value.$anchor, value.$dynamicAnchor]) {
-      if (typeof anchor !== "string") continue;
-      anchors.set(`#${anchor}`, value);
-      anchors.set(`${own}#${anchor}`, value);
-    }
-  }
-  for (const one of Object.values(value)) collectAnchors(one, own, anchors, depth + 1);
 }

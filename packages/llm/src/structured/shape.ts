@@ -1,4 +1,4 @@
-import type { Regex } from "./byte-regex.js";
+import { type Regex, UNBOUNDED } from "./byte-regex.js";
 
 /** A schema at its place in the document. */
 export interface SchemaNode {
@@ -62,4 +62,56 @@ export const SCALARS = ["string", "number", "boolean", "null"] as const;
 /** Number of the first items that a form tells apart. */
 export function tupleLength({ rules }: ArrayForm): number {
   return Math.max(0, ...rules.map(({ first }) => first.length));
+}
+
+/** True for the form that all arrays or all objects have. */
+export function isEverything(form: ArrayForm | ObjectForm): boolean {
+  const isOpen = "required" in form ? form.required.size === 0 && form.keys.length === 0 : !form.isUnique;
+  return isOpen && form.rules.length === 0 && form.min === 0 && form.max === UNBOUNDED;
+}
+
+/** The objects of a form in which a property has some values. */
+export function withProperty(
+  form: ObjectForm,
+  name: string,
+  values: Values,
+  isRequired: boolean,
+): ObjectForm {
+  const rule = { named: new Map([[name, values]]), patterns: [], others: undefined };
+  return {
+    ...form,
+    rules: [...form.rules, rule],
+    required: isRequired ? new Set([...form.required, name]) : form.required,
+  };
+}
+
+/** The arrays of two forms. */
+export function joinedArrays(a: ArrayForm, b: ArrayForm): ArrayForm {
+  return {
+    rules: distinct([...a.rules, ...b.rules]),
+    min: Math.max(a.min, b.min),
+    max: Math.min(a.max, b.max),
+    isUnique: a.isUnique || b.isUnique,
+  };
+}
+
+/** The objects of two forms. */
+export function joinedObjects(a: ObjectForm, b: ObjectForm): ObjectForm {
+  return {
+    rules: distinct([...a.rules, ...b.rules]),
+    required: new Set([...a.required, ...b.required]),
+    keys: distinct([...a.keys, ...b.keys]),
+    min: Math.max(a.min, b.min),
+    max: Math.min(a.max, b.max),
+  };
+}
+
+/** Each value once. */
+export function distinct<T>(values: readonly T[]): readonly T[] {
+  return [...new Set(values)];
+}
+
+/** A name with its quotation marks, as the expressions of keys have it. */
+export function keyBytes(name: string): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(name));
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { KvLayout, KvSlice } from "../../src/decoder/forward-pass.js";
 import { PrefixCache } from "../../src/decoder/forward-pass.js";
+import { StoryTeller } from "../support/story-teller.js";
 
 const layout: KvLayout = { layers: [], datatype: "FP32" };
 const tokens = (first: number, length: number) => Array.from({ length }, (_, i) => first * 1000 + i);
@@ -45,4 +46,24 @@ describe("the cache of prefixes", () => {
     cache.add(tokens(5, 31), past(31));
     expect(cache.tokens).toBe(10);
   });
+});
+
+it("the option prefixCacheBytes bounds what is kept after many different prompts", async () => {
+  const tokenBytes = 512;
+  const teller = new StoryTeller({ prefixCacheBytes: 60 * tokenBytes });
+  try {
+    for (const name of ["Tom", "Mia", "Ben", "Max", "Zoe", "Sam", "Kim"])
+      await teller.text({
+        prompt: `${name} was a big dog and lived in the house.`,
+        sampling: { max_tokens: 3 },
+      });
+    const capacity = await teller.metric("tritonjs_generation_token_capacity");
+    const kept = async () =>
+      Math.round(capacity * (await teller.metric("tritonjs_generation_kv_cache_usage")));
+    await expect.poll(() => teller.metric("tritonjs_generation_running")).toBe(0);
+    await expect.poll(kept).toBeLessThanOrEqual(60);
+    expect(await kept()).toBeGreaterThan(20);
+  } finally {
+    await teller.close();
+  }
 });

@@ -1,12 +1,8 @@
 import type { OnnxSession } from "@tritonjs/backends/onnxruntime";
 import { Tensor } from "@tritonjs/protocol";
 import type { DecoderGraph } from "../../src/decoder/forward-pass.js";
-import {
-  GenerationEngine,
-  KvBudget,
-  type PassPadding,
-  RunningText,
-} from "../../src/decoder/generation-engine.js";
+import { GenerationEngine, KvBudget, type PassPadding } from "../../src/decoder/generation-engine.js";
+import { RunningText } from "../../src/decoder/running-text.js";
 import type { SamplingParameters } from "../../src/sampling/sampling-parameters.js";
 import { TextResponses } from "../../src/text-answer.js";
 import type { TextTokenizer } from "../../src/text-tokenizer.js";
@@ -22,7 +18,14 @@ class CopyingGraph {
   /** New tokens of all rows, padding included. */
   columns = 0;
 
-  constructor(private readonly isLeft: boolean) {}
+  /** @param cost milliseconds of a run, by its new tokens and the columns of its past */
+  constructor(
+    private readonly isLeft: boolean,
+    private readonly cost: (tokens: number, past: number) => number,
+  ) {}
+
+  /** Time of its runs so far, in milliseconds. */
+  clock = 0;
 
   async runTensors(inputs: ReadonlyMap<string, Tensor>): Promise<Map<string, Tensor>> {
     this.runs++;
@@ -32,6 +35,7 @@ class CopyingGraph {
     const [rows, count] = ids.shape as [number, number];
     const width = past.shape[2]!;
     this.columns += rows * count;
+    this.clock += this.cost(rows * count, width);
     if (this.isLeft && rows > 1 && count > 1 && width > 0)
       throw new Error("one new token for each row with a past");
     const total = width + count;
@@ -86,16 +90,24 @@ export interface CopyWish {
   readonly prompt: readonly number[];
   readonly maxTokens: number;
   readonly sampling?: SamplingParameters;
+  /** Tokens of the first text after which this one arrives. @default it is there from the beginning */
+  readonly after?: number;
 }
 
 /** Generates texts together on a {@link CopyingGraph}. Returns their tokens, and what they cost. */
 export async function copyTexts(
   wishes: readonly CopyWish[],
   lookupTokens: number,
-  { pads = "all" as PassPadding, prefillTokens = 256, contextLength = 512, kvTokens = 100_000 } = {},
+  {
+    pads = "all" as PassPadding,
+    prefillTokens = 256 as number | "measured",
+    contextLength = 512,
+    kvTokens = 100_000,
+    cost = (_tokens: number, _past: number): number => 1,
+  } = {},
 ) {
   const isLeft = pads === "prompts";
-  const graph = new CopyingGraph(isLeft);
+  const graph = new CopyingGraph(isLeft, cost);
   const layers = [{ input: "past_key_values.0.key", output: "present.0.key", heads: 1, size: 1 }];
   const description: DecoderGraph = {
     kv: { layers, datatype: "FP32", isLeft },
@@ -104,16 +116,20 @@ export async function copyTexts(
     keepsLastLogits: false,
     integers: "INT64",
   };
-  const limits = { contextLength, maxRunning: 32, prefillTokens, cachedTokens: 1000, pads };
+  const given = prefillTokens === "measured" ? undefined : prefillTokens;
+  const limits = { contextLength, maxRunning: 32, prefillTokens: given, cachedTokens: 1000, pads };
   const engine = new GenerationEngine(
     graph as unknown as OnnxSession,
     description,
     new KvBudget(kvTokens),
     limits,
     () => {},
+    () => graph.clock,
   );
   const faults: Error[] = [];
-  const texts = wishes.map(({ prompt, maxTokens, sampling = {} }) => {
+  const times: number[][] = [];
+  const late = new Map<number, RunningText>();
+  const texts = wishes.map(({ prompt, maxTokens, sampling = {}, after = 0 }, i) => {
     const stream = {
       isOpen: () => true,
       writable: () => undefined,
@@ -137,13 +153,23 @@ export async function copyTexts(
       responses,
       lookupTokens,
     );
-    engine.add(text, new AbortController().signal);
+    const own: number[] = [];
+    times.push(own);
+    responses.addToken = () => {
+      own.push(graph.clock);
+      const due = i === 0 ? late.get(own.length) : undefined;
+      if (due !== undefined) engine.add(due, new AbortController().signal);
+    };
+    if (after === 0) engine.add(text, new AbortController().signal);
+    else late.set(after, text);
     return text;
   });
   await engine.idle();
   if (faults.length > 0) throw faults[0];
   return {
     texts: texts.map(({ tokens, promptLength }) => tokens.slice(promptLength)),
+    /** Milliseconds at which the tokens of each text came. */
+    times,
     runs: graph.runs,
     columns: graph.columns,
   };
