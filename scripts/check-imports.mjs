@@ -46,6 +46,7 @@ const ORDER = {
   ],
   "onnxruntime-wasm": [],
   backends: [
+    "protobuf-schema.ts",
     "trees",
     "media",
     "speech",
@@ -167,7 +168,8 @@ const ONLY_IN = {
     "onnx-graph": ["protobufjs"],
     onnxruntime: ["onnxruntime-node"],
     remote: ["@tritonjs/client"],
-    tensorflow: ["@tensorflow/tfjs", "protobufjs"],
+    tensorflow: ["@tensorflow/tfjs"],
+    "protobuf-schema.ts": ["protobufjs"],
     webgpu: ["webgpu"],
   },
   llm: {

@@ -1,5 +1,6 @@
 import { errorFor } from "@tritonjs/protocol";
 import protobuf from "protobufjs/light.js";
+import { messageRoot } from "../protobuf-schema.js";
 
 /** A 64-bit integer of a message: a number where that is exact, else a bigint. */
 export type Int64 = number | bigint;
@@ -170,22 +171,7 @@ const SCHEMA: Readonly<Record<string, string>> = {
 /** Lists that onnx.proto declares as packed. */
 const PACKED = /^(floatData|int32Data|int64Data|doubleData|uint64Data)$/;
 
-function modelType(): protobuf.Type {
-  const nested = Object.entries(SCHEMA).map(([name, fields]) => {
-    const entries = fields.split(" ").map((text) => {
-      const [field, id, type] = text.split(":") as [string, string, string];
-      const isList = type.endsWith("*");
-      const options = isList ? { rule: "repeated", options: { packed: PACKED.test(field) } } : {};
-      return [field, { type: type.replace("*", ""), id: Number(id), ...options }];
-    });
-    return [name, { fields: Object.fromEntries(entries) }];
-  });
-  const root = protobuf.Root.fromJSON({
-    options: { syntax: "proto2", edition: "proto2" },
-    nested: { onnx: { nested: Object.fromEntries(nested) } },
-  } as protobuf.INamespace);
-  return root.lookupType("onnx.Model");
-}
+const modelType = (): protobuf.Type => messageRoot("onnx", SCHEMA, PACKED).lookupType("onnx.Model");
 
 let type: protobuf.Type | undefined;
 

@@ -1,5 +1,5 @@
 import { errorFor } from "@tritonjs/protocol";
-import protobuf from "protobufjs/light.js";
+import { messageRoot } from "../protobuf-schema.js";
 
 /*
  * The messages of TensorFlow's files that are read here, with the fields that are needed of them. Numbers of 64 bits are
@@ -152,20 +152,10 @@ const SCHEMA: Readonly<Record<string, string>> = {
   Slice: "",
 };
 
-let root: protobuf.Root | undefined;
+/** None: the messages are only read, and lists of numbers are read in either form. */
+const PACKED = /^$/;
 
-function makeRoot(): protobuf.Root {
-  const messages = Object.entries(SCHEMA).map(([name, fields]) => {
-    const entries = fields.split(" ").map((text) => {
-      const [field, id, type = ""] = text.split(":") as [string, string, string];
-      const kind = { type: type.replace(/[*%]/, ""), id: Number(id) };
-      if (type.endsWith("*")) return [field, { ...kind, rule: "repeated" }];
-      return [field, type.endsWith("%") ? { ...kind, keyType: "string" } : kind];
-    });
-    return [name, { fields: fields === "" ? {} : Object.fromEntries(entries) }];
-  });
-  return protobuf.Root.fromJSON({ nested: { tensorflow: { nested: Object.fromEntries(messages) } } });
-}
+let root: ReturnType<typeof messageRoot> | undefined;
 
 /**
  * Decodes a message.
@@ -178,7 +168,7 @@ export function decodeGraphMessage<K extends keyof Messages>(
   bytes: Uint8Array,
   what: string,
 ): Messages[K] {
-  root ??= makeRoot();
+  root ??= messageRoot("tensorflow", SCHEMA, PACKED);
   try {
     const type = root.lookupType(`tensorflow.${name}`);
     // A plain object: the message itself has the defaults of absent fields.
