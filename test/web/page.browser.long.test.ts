@@ -267,11 +267,20 @@ describe.skipIf(!hasBrowser)(`a page with models of its own${withoutBrowser}`, (
     // Only the page becomes slow, and not the server.
     await session.send("Emulation.setCPUThrottlingRate", { rate: 20 });
     await call("time", "heavy", { x }, 30);
-    const { localMs, remoteMs, next } = await call<{ localMs: number; remoteMs: number; next: string }>(
-      "status",
-      "heavy",
-    );
-    expect(next).toBe(localMs <= remoteMs ? "local" : "remote");
+    const choice = async () => {
+      const { localMs, remoteMs, next } = await call<{ localMs: number; remoteMs: number; next: string }>(
+        "status",
+        "heavy",
+      );
+      return { next, faster: localMs <= remoteMs ? "local" : "remote" };
+    };
+    let { next, faster } = await choice();
+    if (next !== faster) {
+      // A trial of the slower side was due. No other follows it at once.
+      await call("time", "heavy", { x }, 1);
+      ({ next, faster } = await choice());
+    }
+    expect(next).toBe(faster);
     await session.send("Emulation.setCPUThrottlingRate", { rate: 1 });
   });
 

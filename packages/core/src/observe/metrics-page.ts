@@ -52,6 +52,8 @@ interface MetricsSources {
   readonly allowCpuMetrics?: boolean | undefined;
   /** The GPUs. @default no metrics of them */
   readonly gpus?: GpuMetrics | undefined;
+  /** Models that may leave memory. */
+  readonly residents?: { families(): CollectedFamily[] } | undefined;
   /** The memory for tensors on GPUs. @default none */
   readonly cuda?: MeteredPools | undefined;
   readonly metricsConfig?: MetricsConfig | undefined;
@@ -226,6 +228,7 @@ export class MetricsPage {
       allowCpuMetrics = true,
       metricsConfig,
       gpus,
+      residents,
       cuda,
       memory,
       cache,
@@ -240,6 +243,7 @@ export class MetricsPage {
       ...(memory === undefined ? [] : requestMemoryFamilies(memory)),
       ...(tracing === undefined ? [] : traceFamilies(tracing)),
       ...(gpus === undefined ? [] : gpus.families()),
+      ...(residents === undefined ? [] : residents.families()),
       ...(allowCpuMetrics ? new MachineMetrics(cuda).families() : []),
       ...(cache === undefined ? [] : cacheFamilies(cache)),
       ...(cacheGuard === undefined ? [] : cacheGuardFamilies(cacheGuard)),

@@ -418,6 +418,7 @@ class TritonServer {
         models: () => meteredModels(registry),
         allowCpuMetrics: options.allowCpuMetrics,
         cuda: models.cuda,
+        residents: models.residents,
         metricsConfig: options.metricsConfig,
         gpus: hasGpus ? new GpuMetrics(metricsIntervalMs, log.of("metrics")) : undefined,
         memory: requestMemory,
@@ -445,7 +446,6 @@ class TritonServer {
     models.onRollout = ({ name, namespace = "", config }) => {
       void this.rollouts().then((rollouts) => rollouts.configured(name, namespace, config.parameters));
     };
-    this.metrics.add(models.residents.families());
     // The rest throws no error, so the registry of the program keeps no metrics of a server that failed.
     this.metrics.open();
     const inspector = new ServerInspector({

@@ -5,7 +5,7 @@ import { RepositoryInS3, S3_KEYS } from "../../../../../test/support/repository-
 import { identityConfig, RepositoryOnDisk } from "../../../../../test/support/repository-on-disk.js";
 import { SeededRandom } from "../../../../../test/support/seeded-random.js";
 
-const POLL_SECS = 10;
+const POLL_SECS = 20;
 const REPLICAS = 6;
 
 /** A clock that notes the delays of timers that can be polls. */
@@ -13,7 +13,7 @@ class PollClock extends VirtualClock {
   readonly pauses: number[] = [];
 
   override setTimer(delayMs: number, run: () => void) {
-    if (delayMs >= 8_000 && delayMs <= POLL_SECS * 1_000) this.pauses.push(delayMs);
+    if (delayMs >= 16_000 && delayMs <= POLL_SECS * 1_000) this.pauses.push(delayMs);
     return super.setTimer(delayMs, run);
   }
 }
