@@ -365,6 +365,12 @@ export class ModelStatistics {
   /** Texts of the last failures and refusals. */
   readonly errors = new ErrorLog();
 
+  /** Begins anew, as for a version that is loaded again. Requests that wait still count. */
+  restart(): void {
+    const { pendingCount, latencies, watch } = this;
+    Object.assign(this, new ModelStatistics(), { pendingCount, latencies, watch });
+  }
+
   /** Milliseconds that instances executed. */
   get busyMs(): number {
     let ns = 0;

@@ -461,6 +461,8 @@ export class ModelLoader {
   /** Changes a version in place. The files that it was made of are released with its old instances. */
   async #migrate(serving: ModelVersion, polled: PolledModel, plan: ModelPlan): Promise<void> {
     const { removed } = await serving.migrate(plan);
+    // A reload begins the statistics anew, as in Triton.
+    serving.statistics.restart();
     const before = this.#held.get(serving)!;
     const agents = polled.agents?.hold();
     polled.copy?.retain();
