@@ -104,7 +104,11 @@ const LEFT_OUT = {
     ["test/e2e/bad-shared-memory.test.ts", undefined, "no shared memory"],
     ["test/e2e/shared-memory.test.ts", undefined, "no shared memory"],
     ["test/e2e/serve-command.test.ts", undefined, "signals to a process that ends with its own code"],
-    ["test/e2e/exit-delay.test.ts", undefined, "aborts at times when a server takes leave of its HTTP/2 clients"],
+    [
+      "test/e2e/exit-delay.test.ts",
+      undefined,
+      "aborts at times when a server takes leave of its HTTP/2 clients",
+    ],
     [
       "test/e2e/full-queue.test.ts",
       "leaves its connection usable",

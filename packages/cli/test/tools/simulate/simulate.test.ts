@@ -74,7 +74,9 @@ describe("simulate", () => {
     expect((await served("")).inTime).toBeLessThan(0.2);
     const byDeadline = await served(on("deadlines", "true"));
     expect(byDeadline.inTime).toBeGreaterThan(0.6);
-    expect([...byDeadline.failures.keys()].join()).toContain("refused, because the answer would have been late");
+    expect([...byDeadline.failures.keys()].join()).toContain(
+      "refused, because the answer would have been late",
+    );
     const { few } = await served(on("shares_by", "caller"));
     expect(Math.max(...few.filter((ms) => !Number.isNaN(ms)))).toBeLessThan(200);
   });
