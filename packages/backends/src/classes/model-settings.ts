@@ -335,7 +335,7 @@ async function layOutClass(
     throw invalid(`${what}: cannot read '${file}', which has its class '${className}'`);
   if (language === "python")
     return pythonClass(settings, { file, className, ...(uri !== undefined && { uri }) });
-  const program = new URL("./class-model.js", import.meta.url).href;
+  const program = new URL("./index.js", import.meta.url).href;
   const given = [modelName, pathToFileURL(file).href, className, maxBatchSize].map((one) =>
     JSON.stringify(one),
   );

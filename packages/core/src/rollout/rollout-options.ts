@@ -44,9 +44,9 @@ export interface ShadowOptions {
 export interface VerdictOptions {
   /** Probability of a false alarm, over all checks and the whole time. @default 0.01 */
   readonly alpha?: number;
-  /** Errors of the new version: percentage points over those of the old one that are no fault. @default 1 */
+  /** Errors of the new version: percentage points over those of the old one that are not a fault. @default 1 */
   readonly errors?: { readonly tolerance?: number } | false;
-  /** Latency of the new version: how many times that of the old one is no fault. @default 1.2 */
+  /** Latency of the new version: how many times that of the old one is not a fault. @default 1.2 */
   readonly latency?:
     | {
         readonly ratio?: number;
