@@ -7,7 +7,7 @@ import {
   NO_PARAMETERS,
   optionTypes,
   type Parameters,
-  type Tensor,
+  Tensor,
   TritonError,
 } from "@tritonjs/protocol";
 import type {
@@ -159,10 +159,8 @@ class CaptureTrace implements RequestTrace {
   readonly traceId: string | undefined;
   readonly traceparent: string | undefined;
   readonly sampled: boolean;
-  #request: Omit<CapturedRequest, "durationMs" | "error" | "outputs" | "responses"> | undefined;
+  #request: { -readonly [K in keyof CapturedRequest]: CapturedRequest[K] } | undefined;
   #startMs = 0;
-  #outputs = NOTHING;
-  #responses = 0;
 
   constructor(
     private readonly tracer: CaptureTracer,
@@ -191,8 +189,18 @@ class CaptureTrace implements RequestTrace {
     this.next?.begin(model, version, request, atMs);
     const { id, parameters = NO_PARAMETERS, inputs } = request;
     this.#startMs = atMs;
-    const time = Math.round(atMs + this.wallOffsetMs);
-    this.#request = { model, version, id, time, parameters, inputs: copies(inputs) };
+    this.#request = {
+      model,
+      version,
+      id,
+      time: Math.round(atMs + this.wallOffsetMs),
+      durationMs: 0,
+      parameters,
+      inputs: copies(inputs),
+      outputs: NOTHING,
+      responses: 0,
+      error: undefined,
+    };
   }
 
   batch(batch: TracedBatch): void {
@@ -205,7 +213,8 @@ class CaptureTrace implements RequestTrace {
 
   outputs(tensors: ReadonlyMap<string, Tensor>): void {
     this.next?.outputs(tensors);
-    if (this.#responses++ === 0) this.#outputs = copies(tensors);
+    const request = this.#request;
+    if (request !== undefined && request.responses++ === 0) request.outputs = copies(tensors);
   }
 
   end(atMs: number, error?: TritonError): void {
@@ -213,13 +222,12 @@ class CaptureTrace implements RequestTrace {
     const request = this.#request;
     if (request === undefined) return;
     this.#request = undefined;
-    this.tracer.add({
-      ...request,
-      durationMs: atMs - this.#startMs,
-      outputs: error === undefined ? this.#outputs : NOTHING,
-      responses: this.#responses,
-      error: error && `${error.code}: ${error.message}`,
-    });
+    request.durationMs = atMs - this.#startMs;
+    if (error !== undefined) {
+      request.outputs = NOTHING;
+      request.error = `${error.code}: ${error.message}`;
+    }
+    this.tracer.add(request);
   }
 
   release(status?: number | string): void {
@@ -229,8 +237,28 @@ class CaptureTrace implements RequestTrace {
 
 function copies(tensors: ReadonlyMap<string, Tensor>): ReadonlyMap<string, Tensor> {
   const all = new Map<string, Tensor>();
-  for (const [name, tensor] of tensors) all.set(name, copyTensor(tensor));
+  for (const [name, tensor] of tensors) all.set(name, copyOf(tensor));
   return all;
+}
+
+/** Small tensors share buffers: a buffer of its own costs more than the copy. */
+const SHARED_BYTES = 256 * 1024;
+const SMALL_BYTES = SHARED_BYTES / 16;
+let shared = new ArrayBuffer(0);
+let sharedUsed = 0;
+
+function copyOf(tensor: Tensor): Tensor {
+  const { datatype, shape, elements, byteLength } = tensor;
+  if (Array.isArray(elements) || byteLength > SMALL_BYTES) return copyTensor(tensor);
+  if (sharedUsed + byteLength > shared.byteLength) {
+    shared = new ArrayBuffer(SHARED_BYTES);
+    sharedUsed = 0;
+  }
+  const ElementArray = elements.constructor as Float32ArrayConstructor;
+  const copy = new ElementArray(shared, sharedUsed, elements.length);
+  copy.set(elements as Float32Array);
+  sharedUsed += (byteLength + 7) & ~7;
+  return Tensor.fromElements(datatype, shape, copy);
 }
 
 /** The trace of a request that nothing records. */
@@ -283,6 +311,8 @@ interface ParquetWriter {
       data: readonly unknown[];
       type: "STRING" | "INT32" | "DOUBLE" | "TIMESTAMP" | "BYTE_ARRAY";
       nullable?: boolean;
+      /** Values that differ from row to row: a dictionary of them would only cost time. */
+      encoding?: "PLAIN";
     }[];
     codec: "UNCOMPRESSED";
     statistics: boolean;
@@ -377,8 +407,8 @@ class CaptureFiles {
     const path = join(directory, name);
     try {
       this.#writer ??= loadWriter();
-      const plain = parquetOf(await this.#writer, model, requests);
-      const content = encrypt === undefined ? plain : await encrypt(plain);
+      const parquet = parquetOf(await this.#writer, model, requests);
+      const content = encrypt === undefined ? parquet : await encrypt(parquet);
       await writeFile(`${path}.new`, content);
       await rename(`${path}.new`, path);
     } catch (error) {
@@ -412,17 +442,24 @@ function byteSize({ inputs, outputs }: CapturedRequest): number {
   return bytes;
 }
 
+const plain = { encoding: "PLAIN" as const };
+
 /**
  * Writes requests as a Parquet file: a row for each, and three columns for each tensor, `input.x`, `input.x.shape` and
  * `input.x.datatype`. The first has the bytes of the elements, as the v2 protocol sends them.
  */
 function parquetOf(writer: ParquetWriter, model: string, requests: readonly CapturedRequest[]): Uint8Array {
   const columns = [
-    { name: "time", type: "TIMESTAMP" as const, data: requests.map(({ time }) => new Date(time)) },
+    { name: "time", type: "TIMESTAMP" as const, data: requests.map(({ time }) => new Date(time)), ...plain },
     { name: "model", type: "STRING" as const, data: requests.map((one) => one.model) },
     { name: "version", type: "INT32" as const, data: requests.map(({ version }) => version) },
-    { name: "id", type: "STRING" as const, data: requests.map(({ id }) => id) },
-    { name: "duration_ms", type: "DOUBLE" as const, data: requests.map(({ durationMs }) => durationMs) },
+    { name: "id", type: "STRING" as const, data: requests.map(({ id }) => id), ...plain },
+    {
+      name: "duration_ms",
+      type: "DOUBLE" as const,
+      data: requests.map(({ durationMs }) => durationMs),
+      ...plain,
+    },
     { name: "responses", type: "INT32" as const, data: requests.map(({ responses }) => responses) },
     { name: "error", type: "STRING" as const, data: requests.map(({ error }) => error) },
     {
@@ -459,7 +496,7 @@ function tensorColumns(kind: "input" | "output", rows: readonly ReadonlyMap<stri
     const of = <T>(read: (tensor: Tensor) => T) =>
       rows.map((row) => (row.has(name) ? read(row.get(name)!) : null));
     return [
-      { name: `${kind}.${name}`, type: "BYTE_ARRAY" as const, data: of(({ bytes }) => bytes) },
+      { name: `${kind}.${name}`, type: "BYTE_ARRAY" as const, data: of(({ bytes }) => bytes), ...plain },
       {
         name: `${kind}.${name}.shape`,
         type: "STRING" as const,
