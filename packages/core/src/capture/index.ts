@@ -22,7 +22,7 @@ import { importPeer, notLoaded } from "../optional-packages.js";
 import { Alarm, type Clock, everyMs, quietTimers, realClock } from "../system/clock.js";
 import { copyTensor } from "../tensor-rows.js";
 
-/** What is captured, and where it goes. */
+/** Options of captures: which requests, and in which files. */
 export interface CaptureOptions {
   /** Directory of the files; it is made if it does not exist. */
   readonly directory: string;
@@ -35,7 +35,7 @@ export interface CaptureOptions {
   /** Seconds after which a file is complete. @default 60 */
   readonly maxAgeSeconds?: number;
   /**
-   * What is left out: tensors by name, or as a function decides, which returns the request to keep, or undefined for
+   * Tensors that are left out: by name, or as a function decides, which returns the request to keep, or undefined for
    * none. @default nothing
    */
   readonly redact?: readonly string[] | ((request: CapturedRequest) => CapturedRequest | undefined);
