@@ -166,6 +166,21 @@ int cudaMemcpyAsync(void *to, const void *from, size_t size, int kind, uintptr_t
   return cudaMemcpy(to, from, size, kind);
 }
 
+int cudaMemcpy2DAsync(char *to, size_t to_pitch, const char *from, size_t from_pitch, size_t width, size_t height,
+                      int kind, uintptr_t stream) {
+  int error = to_pitch < width || from_pitch < width;
+  for (size_t i = 0; i < height && !error; i++) {
+    error = cudaMemcpyAsync(to + i * to_pitch, from + i * from_pitch, width, kind, stream);
+    if (i > 0) counts[2]--;
+  }
+  return error;
+}
+
+int cudaMemsetAsync(void *at, int value, size_t size, uintptr_t stream) {
+  if ((stream & ~0xfffUL) != 0x5000) return 400;
+  return failure ? failure : cudaMemset(at, value, size);
+}
+
 /* For tests: allocations of the GPU, pinned allocations, copies of streams, streams so far. */
 int standInCount(int which) { return counts[which]; }
 

@@ -5,13 +5,13 @@ import {
   type ModelConfig,
   type Shape,
   Tensor,
-  TritonError,
   type TypedArray,
   toOnnxType,
   typedArrayFor,
 } from "@tritonjs/protocol";
-import { type GraphSpec, graphFor, graphSpecs } from "./cuda-graphs.js";
+import { CudaGraphs } from "./cuda-graphs.js";
 import { type BoundTensor, type Bucket, DeviceBuffers, placeOf } from "./device-buffers.js";
+import { DeviceCopies, type PlacedShape, SMALL_BYTES } from "./device-copies.js";
 import { DeviceValue, DeviceValues } from "./device-values.js";
 import { OTHER_SHAPE } from "./native-run.js";
 import { callAsync, type NativeSession, type NativeTensor, typeAndShape } from "./native-session.js";
@@ -19,9 +19,6 @@ import { copyOutput, outputDataType, ShapePrediction, tensorValue, valueOver } f
 import type { SessionData } from "./onnx-options.js";
 import { scalarInputs } from "./ort-tensors.js";
 import { StagingMemory } from "./staging-memory.js";
-
-/** Copies below this size are made on the event loop, because a thread of the pool costs more than they do. */
-const SMALL_BYTES = 64 * 1024;
 
 /** The run option that names the CUDA graph of a run, and its value for a run without one. */
 const GRAPH_OPTION = "gpu_graph_id";
@@ -34,7 +31,7 @@ interface PreparedOutput {
   /** Whether the output stays on the device. */
   readonly isKept?: boolean;
   /** Where the output is on the GPU, if its bucket has a place for it. */
-  readonly place?: bigint;
+  readonly placed?: PlacedShape;
 }
 
 /** The shapes of one run, and where its tensors are bound. */
@@ -42,6 +39,8 @@ interface RunPlan {
   /** The outputs to compute. */
   readonly outputs: readonly NativeTensor[];
   readonly shapeOf: (input: string) => Shape | undefined;
+  /** Shapes to which inputs are padded for a graph. */
+  readonly paddedOf: (input: string) => Shape | undefined;
   /** Undefined if ONNX Runtime copies the tensors of this run. */
   readonly bucket: Bucket | undefined;
 }
@@ -76,7 +75,8 @@ export class BoundRun {
   /** Options of runs by the number of their CUDA graph. */
   readonly #options = new Map<number, number>();
   readonly #buffers: DeviceBuffers | undefined;
-  readonly #graphs: readonly GraphSpec[];
+  readonly #copies: DeviceCopies | undefined;
+  readonly #graphs: CudaGraphs | undefined;
   readonly #isOutputPinned: boolean;
   /** Pinned memory in which outputs arrive. */
   readonly #arrivals: StagingMemory;
@@ -87,7 +87,7 @@ export class BoundRun {
   constructor(
     readonly session: NativeSession,
     private readonly data: SessionData,
-    private readonly config: ModelConfig,
+    config: ModelConfig,
     pools: CudaPools | undefined,
   ) {
     const { api, inputs, outputs, address } = session;
@@ -98,12 +98,14 @@ export class BoundRun {
     this.#values = DeviceValues.of(session);
     this.#binding = api.read((to) => api.createIoBinding(address, to));
     this.#buffers = DeviceBuffers.open(session, pools);
+    this.#copies = this.#buffers && new DeviceCopies(this.#buffers.stream, session.deviceMemory!.cudaDevice!);
     this.memory = new StagingMemory(
       this.#buffers !== undefined && inputPinnedMemory?.enable !== false ? pools : undefined,
     );
     this.#isOutputPinned = this.#buffers !== undefined && outputPinnedMemory?.enable !== false;
     this.#arrivals = new StagingMemory(this.#isOutputPinned ? pools : undefined);
-    this.#graphs = session.capturesGraphs ? graphSpecs(config) : [];
+    const names = inputs.map(({ name }) => name);
+    this.#graphs = session.capturesGraphs ? new CudaGraphs(config, names) : undefined;
   }
 
   /** Figures of this instance: copies, and memory in use. */
@@ -150,15 +152,17 @@ export class BoundRun {
    *
    * @param outputs names of the outputs to compute
    * @param kept names of outputs that may stay on the device
+   * @param rows rows of the batch
    * @throws TritonError INTERNAL with the words of ONNX Runtime or of CUDA, also for a batch that was ended
    */
   async run(
     inputs: Tensors,
     outputs: readonly string[],
     kept: ReadonlySet<string> | undefined,
+    rows: number,
   ): Promise<Map<string, Tensor>> {
     const { api, address } = this.session;
-    const plan = this.#plan(inputs, outputs, kept);
+    const plan = this.#plan(inputs, outputs, kept, rows);
     const { bucket } = plan;
     const binding = bucket?.binding ?? this.#binding;
     const options = this.#optionsOf(bucket?.graph ?? NO_GRAPH);
@@ -170,7 +174,7 @@ export class BoundRun {
       for (const { name } of this.session.inputs) {
         copied += await this.#bindInput(name, inputs, plan, values, held);
       }
-      if (copied > 0) await this.#copied(copied);
+      if (copied > 0) await this.#copies!.wait(copied);
       const prepared = plan.outputs.map((output) => this.#bindOutput(output, plan, kept, values));
       held.push(prepared);
       api.check(await callAsync(held, api.runWithBinding, address, options, binding));
@@ -190,7 +194,7 @@ export class BoundRun {
       if (this.#ended) api.check(api.runOptionsUnsetTerminate(options));
       this.#ended = false;
     }
-    return this.run(inputs, outputs, kept);
+    return this.run(inputs, outputs, kept, rows);
   }
 
   #predict(
@@ -201,37 +205,36 @@ export class BoundRun {
   }
 
   /** Finds the bucket of a batch: that of the graph which it may be padded to, or else that of its own shapes. */
-  #plan(inputs: Tensors, names: readonly string[], kept: ReadonlySet<string> | undefined): RunPlan {
+  #plan(
+    inputs: Tensors,
+    names: readonly string[],
+    kept: ReadonlySet<string> | undefined,
+    rows: number,
+  ): RunPlan {
     const outputs = names.map(
       (name) => this.#outputs.get(name) ?? { name, elementType: 0, dims: [], dimNames: [] },
     );
     const shapeOf = (input: string): Shape | undefined =>
       this.#scalars.has(input) ? [] : inputs.get(input)?.shape;
     const buffers = this.#buffers;
-    if (buffers === undefined) return { outputs, shapeOf, bucket: undefined };
-    const spec = kept === undefined || kept.size === 0 ? this.#specFor(shapeOf) : undefined;
-    if (spec !== undefined) {
-      const padded = (input: string): Shape | undefined => {
+    const plan = { outputs, shapeOf, paddedOf: shapeOf };
+    if (buffers === undefined) return { ...plan, bucket: undefined };
+    const graphs = kept === undefined || kept.size === 0 ? this.#graphs : undefined;
+    const spec = graphs?.for(rows, shapeOf);
+    if (graphs !== undefined && spec !== undefined) {
+      const paddedOf = (input: string): Shape | undefined => {
         const shape = shapeOf(input);
-        if (shape === undefined || shape.length === 0 || spec.batchSize === 0) return shape;
-        return [spec.batchSize, ...shape.slice(1)];
+        return shape && graphs.paddedShape(input, shape, spec);
       };
-      const tensors = this.#boundTensors(inputs, outputs, padded, kept, true);
+      const tensors = this.#boundTensors(inputs, outputs, paddedOf, kept, true);
       // Addresses that change between runs cannot be part of a graph.
       if (tensors.length === this.session.inputs.length + outputs.length) {
-        return { outputs, shapeOf, bucket: buffers.bucket(tensors, true) };
+        const bucket = buffers.bucket(tensors, true);
+        if (bucket !== undefined) return { ...plan, paddedOf, bucket };
       }
     }
     const tensors = this.#boundTensors(inputs, outputs, shapeOf, kept, false);
-    return { outputs, shapeOf, bucket: tensors.length === 0 ? undefined : buffers.bucket(tensors, false) };
-  }
-
-  #specFor(shapeOf: (input: string) => Shape | undefined): GraphSpec | undefined {
-    if (this.#graphs.length === 0) return undefined;
-    const batches = this.config.maxBatchSize > 0;
-    const first = this.session.inputs.find(({ name }) => (shapeOf(name)?.length ?? 0) > 0);
-    const rows = batches && first !== undefined ? shapeOf(first.name)![0]! : 0;
-    return graphFor(this.#graphs, rows, (input) => (batches ? shapeOf(input)?.slice(1) : shapeOf(input)));
+    return { ...plan, bucket: tensors.length === 0 ? undefined : buffers.bucket(tensors, false) };
   }
 
   /** The tensors of a run that have a place on the GPU: those whose sizes are known before it. */
@@ -285,7 +288,7 @@ export class BoundRun {
   async #bindInput(
     name: string,
     inputs: Tensors,
-    { bucket, shapeOf }: RunPlan,
+    { bucket, shapeOf, paddedOf }: RunPlan,
     values: number[],
     held: unknown[],
   ): Promise<number> {
@@ -303,16 +306,22 @@ export class BoundRun {
     }
     if (place !== undefined && there !== undefined) {
       const from = api.read((to) => api.getTensorMutableData(there, to));
-      await this.#copy(name, place, BigInt(from), tensor.byteLength, true);
+      await this.#copies!.copyIn(name, { place, shape: paddedOf(name)! }, tensor, shape, BigInt(from), true);
       return tensor.byteLength;
     }
     this.copiesIn++;
     if (place !== undefined) {
-      const elements = tensor.elements as TypedArray;
+      const padded = paddedOf(name)!;
+      const ofBatch = tensor.elements as TypedArray;
+      const filled = this.#graphs?.paddedEntries(name, ofBatch, elementCount(padded));
+      const elements = filled ?? ofBatch;
       held.push(elements);
-      const isQuick = elements.byteLength < SMALL_BYTES || this.memory.isPinned(elements);
-      await this.#copy(name, place, api.koffi.address(elements), elements.byteLength, isQuick);
-      return elements.byteLength;
+      const { byteLength } = elements;
+      const isQuick = byteLength < SMALL_BYTES || this.memory.isPinned(elements);
+      const from = byteLength === 0 ? 0n : api.koffi.address(elements);
+      const given = filled === undefined ? shape : padded;
+      await this.#copies!.copyIn(name, { place, shape: padded }, tensor, given, from, isQuick);
+      return byteLength;
     }
     const value = tensorValue(api, tensor, shape);
     values.push(value);
@@ -326,35 +335,10 @@ export class BoundRun {
     return 0;
   }
 
-  async #copy(name: string, to: bigint, from: bigint, byteSize: number, isQuick: boolean): Promise<void> {
-    const { stream } = this.#buffers!;
-    try {
-      if (isQuick) stream.copy(to, from, byteSize);
-      else await stream.copyAsync(to, from, byteSize);
-    } catch (cause) {
-      const gpu = this.session.deviceMemory!.cudaDevice;
-      const text = `cannot copy tensor '${name}' of ${byteSize} bytes to or from GPU ${gpu}: ${TritonError.from(cause).message}`;
-      throw new TritonError("INTERNAL", text, { cause });
-    }
-  }
-
-  /** Waits for the queued copies. */
-  async #copied(byteSize: number): Promise<void> {
-    const { stream } = this.#buffers!;
-    try {
-      if (byteSize < SMALL_BYTES) stream.wait();
-      else await stream.waitAsync();
-    } catch (cause) {
-      const gpu = this.session.deviceMemory!.cudaDevice;
-      const text = `cannot copy ${byteSize} bytes to or from GPU ${gpu}: ${TritonError.from(cause).message}`;
-      throw new TritonError("INTERNAL", text, { cause });
-    }
-  }
-
   /** Binds an output to the device, to memory of JavaScript if its shape is known, or to memory of ONNX Runtime. */
   #bindOutput(
     { name, elementType, dims, dimNames }: NativeTensor,
-    { bucket, shapeOf }: RunPlan,
+    { bucket, shapeOf, paddedOf }: RunPlan,
     kept: ReadonlySet<string> | undefined,
     values: number[],
   ): PreparedOutput {
@@ -368,14 +352,16 @@ export class BoundRun {
     this.copiesOut++;
     const shape = this.#predict({ dims, dimNames }, shapeOf);
     const count = shape === undefined ? 0 : elementCount(shape);
-    if (shape === undefined || count === 0 || datatype === "BYTES") {
+    const place = bucket?.places.get(placeOf("output", name));
+    if (shape === undefined || (count === 0 && place === undefined) || datatype === "BYTES") {
       api.check(api.bindOutputToDevice(binding, name, api.cpuMemory));
       return {};
     }
     const elements = new (typedArrayFor(datatype))(count);
     const tensor = Tensor.fromElements(datatype, shape, elements);
-    const place = bucket?.places.get(placeOf("output", name));
-    if (place !== undefined) return { tensor, place };
+    if (place !== undefined) {
+      return { tensor, placed: { place, shape: this.#predict({ dims, dimNames }, paddedOf)! } };
+    }
     const value = valueOver(api, elements, elementType, shape);
     values.push(value);
     api.check(api.bindOutput(binding, name, value));
@@ -387,19 +373,20 @@ export class BoundRun {
     const { koffi } = this.session.api;
     const arrived: (() => void)[] = [];
     let copied = 0;
-    for (const [i, { tensor, place }] of prepared.entries()) {
-      if (tensor === undefined || place === undefined) continue;
+    for (const [i, { tensor, placed }] of prepared.entries()) {
+      if (tensor === undefined || placed === undefined || tensor.byteLength === 0) continue;
       const { name } = outputs[i]!;
       const elements = tensor.elements as TypedArray;
       const { byteLength } = elements;
       const pinned = this.#isOutputPinned ? this.#arrivals.pinned(name, byteLength) : undefined;
       copied += byteLength;
       const into = koffi.address(pinned ?? elements);
-      await this.#copy(name, into, place, byteLength, pinned !== undefined || byteLength < SMALL_BYTES);
+      const isQuick = pinned !== undefined || byteLength < SMALL_BYTES;
+      await this.#copies!.copyOut(name, placed, tensor, into, isQuick);
       if (pinned === undefined) continue;
       arrived.push(() => new Uint8Array(elements.buffer, elements.byteOffset, byteLength).set(pinned));
     }
-    if (copied > 0) await this.#copied(copied);
+    if (copied > 0) await this.#copies!.wait(copied);
     for (const take of arrived) take();
   }
 
@@ -409,7 +396,7 @@ export class BoundRun {
     prepared: readonly PreparedOutput[],
   ): Map<string, Tensor> {
     const { api } = this.session;
-    if (prepared.every(({ place }) => place !== undefined)) {
+    if (prepared.every(({ placed }) => placed !== undefined)) {
       return new Map(prepared.map(({ tensor }, i) => [outputs[i]!.name, tensor!]));
     }
     const out = new BigUint64Array(2);
@@ -419,7 +406,7 @@ export class BoundRun {
     const values = Array.from(list, Number);
     api.check(api.allocatorFree(api.allocator, Number(out[0])));
     // Outputs with a place were bound when their bucket was made, before the others.
-    const isPlaced = (i: number) => prepared[i]!.place !== undefined;
+    const isPlaced = (i: number) => prepared[i]!.placed !== undefined;
     const all = [...prepared.keys()];
     const order = [...all.filter(isPlaced), ...all.filter((i) => !isPlaced(i))];
     return new Map(

@@ -1,4 +1,4 @@
-import { errorFor, type ModelConfig, type Shape } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, type Shape, type TypedArray } from "@tritonjs/protocol";
 
 /** A shape for which one CUDA graph is captured, and the batches that it may run: one `graph_spec` of Triton. */
 export interface GraphSpec {
@@ -6,8 +6,16 @@ export interface GraphSpec {
   readonly batchSize: number;
   /** Fewest rows of a batch that is padded to the rows of the graph. */
   readonly lowestBatchSize: number;
-  /** Dims of inputs without the batch axis. Inputs that are not named may have any. */
-  readonly inputs: ReadonlyMap<string, readonly number[]>;
+  /** Dims of inputs. Inputs that are not named may have any, and are not padded inside of a row. */
+  readonly inputs: ReadonlyMap<string, GraphDims>;
+}
+
+/** Dims of one input of a graph, without the batch axis. A ragged or computed input has all its dims here. */
+export interface GraphDims {
+  /** Dims that the graph is captured with, to which an input is padded. */
+  readonly dims: Shape;
+  /** Smallest dims of an input that is padded. */
+  readonly lowest: Shape;
 }
 
 /** Batch sizes of a model that names no graphs and has no batcher. */
@@ -17,9 +25,11 @@ const DEFAULT_BATCH_SIZES = [1, 2, 3, 4, 6, 8, 12, 16];
  * Reads the graphs of a model from `optimization.cuda.graph_spec`. A model without any gets those that Triton captures:
  * for one row, the preferred batch sizes and the largest batch, or for small batches if it has no batcher.
  *
+ * @param inputs names of the inputs, in the order of the model
+ * @returns the graphs in the order in which Triton tries them: by rows, and then by the dims of one input after another
  * @throws TritonError INVALID_ARG for a graph that cannot be, with Triton's text
  */
-export function graphSpecs(config: ModelConfig): readonly GraphSpec[] {
+export function graphSpecs(config: ModelConfig, inputs: readonly string[]): readonly GraphSpec[] {
   const { maxBatchSize, optimization } = config;
   const given = optimization?.cuda?.graphSpec ?? [];
   if (given.length === 0) {
@@ -29,25 +39,37 @@ export function graphSpecs(config: ModelConfig): readonly GraphSpec[] {
       inputs: new Map(),
     }));
   }
-  return given.map(({ batchSize, input, graphLowerBound: lower = { batchSize, input } }) => {
-    checkBatchSizes(maxBatchSize, batchSize, lower.batchSize);
-    for (const [name, { dim }] of Object.entries(input)) checkDims(name, dim, lower.input[name]?.dim);
-    return {
-      batchSize,
-      lowestBatchSize: lower.batchSize,
-      inputs: new Map(Object.entries(input).map(([name, { dim }]) => [name, dim])),
-    };
-  });
+  const specs = given.map(
+    ({ batchSize, input, graphLowerBound: lower = { batchSize, input } }): GraphSpec => {
+      checkBatchSizes(maxBatchSize, batchSize, lower.batchSize);
+      const dims = new Map<string, GraphDims>();
+      for (const [name, { dim }] of Object.entries(input)) {
+        const lowest = lower.input[name]?.dim;
+        checkDims(name, dim, lowest);
+        dims.set(name, { dims: dim, lowest });
+      }
+      return { batchSize, lowestBatchSize: lower.batchSize, inputs: dims };
+    },
+  );
+  specs.sort((a, b) => compareSpecs(a, b, inputs));
+  // Of two for the same shape, only the first of the configuration is captured.
+  return specs.filter((spec, i) => i === 0 || compareSpecs(specs[i - 1]!, spec, inputs) !== 0);
 }
 
-/** Names the inputs whose `graph_lower_bound` is below the graph inside of a row, where nothing is padded. */
-export function unpaddedInputs({ optimization }: ModelConfig): readonly string[] {
-  const names = (optimization?.cuda?.graphSpec ?? []).flatMap(({ input, graphLowerBound }) =>
-    Object.entries(graphLowerBound?.input ?? {})
-      .filter(([name, { dim }]) => dim.some((size, axis) => size !== input[name]?.dim[axis]))
-      .map(([name]) => name),
-  );
-  return [...new Set(names)];
+function compareSpecs(a: GraphSpec, b: GraphSpec, inputs: readonly string[]): number {
+  if (a.batchSize !== b.batchSize) return a.batchSize - b.batchSize;
+  for (const name of inputs) {
+    const [one, other] = [a.inputs.get(name)?.dims, b.inputs.get(name)?.dims];
+    // A graph for any dims comes after those that name them.
+    if (one === undefined || other === undefined) {
+      if (one !== other) return one === undefined ? 1 : -1;
+      continue;
+    }
+    const axis = one.findIndex((size, i) => size !== other[i]);
+    if (axis >= 0) return one[axis]! - (other[axis] ?? 0);
+    if (one.length !== other.length) return one.length - other.length;
+  }
+  return 0;
 }
 
 function defaultBatchSizes({ maxBatchSize, dynamicBatching, sequenceBatching }: ModelConfig): number[] {
@@ -72,7 +94,7 @@ function checkBatchSizes(maxBatchSize: number, batchSize: number, lowest: number
   }
 }
 
-function checkDims(name: string, dims: readonly number[], lowest: readonly number[] | undefined): void {
+function checkDims(name: string, dims: Shape, lowest: Shape | undefined): asserts lowest is Shape {
   if (lowest === undefined) {
     throw errorFor("INVALID_CONFIG", `graph lower bound spec expects shape for input '${name}'`);
   }
@@ -92,9 +114,10 @@ function checkDims(name: string, dims: readonly number[], lowest: readonly numbe
 }
 
 /**
- * The graph for a batch: the one of exactly its rows, or else the smallest one that the batch may be padded to.
- * Undefined if none fits.
+ * The graph for a batch: the first whose rows and dims are at least those of the batch, and whose lower bound is at
+ * most those. Undefined if none fits.
  *
+ * @param specs graphs in the order of {@link graphSpecs}, so one of exactly the batch comes before any other
  * @param rows rows of the batch; 0 for a model that does not batch
  * @param dimsOf dims of an input without the batch axis
  */
@@ -103,15 +126,64 @@ export function graphFor(
   rows: number,
   dimsOf: (input: string) => Shape | undefined,
 ): GraphSpec | undefined {
-  let best: GraphSpec | undefined;
-  for (const spec of specs) {
-    if (rows > spec.batchSize || (rows < spec.lowestBatchSize && rows !== spec.batchSize)) continue;
-    if (best !== undefined && best.batchSize <= spec.batchSize) continue;
-    const fits = [...spec.inputs].every(([name, dims]) => {
+  return specs.find(({ batchSize, lowestBatchSize, inputs }) => {
+    if (rows > batchSize || rows < lowestBatchSize) return false;
+    for (const [name, { dims, lowest }] of inputs) {
       const given = dimsOf(name);
-      return given?.length === dims.length && given.every((size, axis) => size === dims[axis]);
-    });
-    if (fits) best = spec;
+      if (given?.length !== dims.length) return false;
+      if (given.some((size, axis) => size > dims[axis]! || size < lowest[axis]!)) return false;
+    }
+    return true;
+  });
+}
+
+/** Shapes of the batches that the CUDA graphs of one model run. */
+export class CudaGraphs {
+  readonly #specs: readonly GraphSpec[];
+  readonly #batches: boolean;
+  /** Inputs without the batch axis of a batching model. */
+  readonly #ownShapes: ReadonlySet<string>;
+  /** Batch inputs that count up: further entries repeat the last one. */
+  readonly #sums: ReadonlySet<string>;
+
+  /**
+   * @param inputs names of the inputs, in the order of the model
+   * @throws TritonError INVALID_ARG for a graph that cannot be
+   */
+  constructor(config: ModelConfig, inputs: readonly string[]) {
+    this.#specs = graphSpecs(config, inputs);
+    this.#batches = config.maxBatchSize > 0;
+    const own = config.input.filter(
+      ({ allowRaggedBatch, isShapeTensor }) => allowRaggedBatch || isShapeTensor,
+    );
+    const targets = config.batchInput.flatMap(({ targetName }) => targetName);
+    this.#ownShapes = new Set([...own.map(({ name }) => name), ...targets]);
+    const sums = config.batchInput.filter(({ kind }) => kind.startsWith("BATCH_ACCUMULATED_ELEMENT_COUNT"));
+    this.#sums = new Set(sums.flatMap(({ targetName }) => targetName));
   }
-  return best;
+
+  /** The graph for a batch of so many rows; undefined if none fits. */
+  for(rows: number, shapeOf: (input: string) => Shape | undefined): GraphSpec | undefined {
+    const dimsOf = (input: string) => (this.#hasRows(input) ? shapeOf(input)?.slice(1) : shapeOf(input));
+    return graphFor(this.#specs, this.#batches ? rows : 0, dimsOf);
+  }
+
+  /** Shape to which an input is padded for a graph. */
+  paddedShape(input: string, shape: Shape, { batchSize, inputs }: GraphSpec): Shape {
+    const named = inputs.get(input)?.dims;
+    if (!this.#hasRows(input)) return named ?? shape;
+    return shape.length === 0 ? shape : [batchSize, ...(named ?? shape.slice(1))];
+  }
+
+  /** A batch input with entries for the rows that are added, as Triton fills them; undefined for any other input. */
+  paddedEntries(input: string, elements: TypedArray, count: number): TypedArray | undefined {
+    if (!this.#sums.has(input) || elements.length >= count) return undefined;
+    const padded = new (elements.constructor as Int32ArrayConstructor)(count).fill(Number(elements.at(-1)));
+    padded.set(elements as Int32Array);
+    return padded;
+  }
+
+  #hasRows(input: string): boolean {
+    return this.#batches && !this.#ownShapes.has(input);
+  }
 }

@@ -85,7 +85,7 @@ export class DeviceBuffers {
    * The bucket of a batch.
    *
    * @param isGraph whether it gets a CUDA graph
-   * @returns undefined if the pool has no room
+   * @returns undefined if the pool has no room, or the instance has as many graphs as it may
    */
   bucket(tensors: readonly BoundTensor[], isGraph: boolean): Bucket | undefined {
     const shapes = tensors.map(({ side, name, shape }) => `${side} ${name} ${shape.join()}`).join(";");
@@ -104,7 +104,7 @@ export class DeviceBuffers {
       return undefined;
     }
     const graphs = [...this.#buckets.values()].filter(({ graph }) => graph !== undefined).length;
-    if (isGraph && graphs >= MOST_GRAPHS) return this.bucket(tensors, false);
+    if (isGraph && graphs >= MOST_GRAPHS) return undefined;
     const bucket = this.#make(tensors, isGraph);
     this.#buckets.set(key, bucket);
     if (this.#buckets.size - graphs > MOST_BUCKETS) this.#dropOldest();

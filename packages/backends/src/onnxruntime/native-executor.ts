@@ -8,10 +8,8 @@ import {
 import { joinInputsIn, requestedBy, type Tensors, totalRows } from "@tritonjs/core/internal";
 import { errorFor, type ModelConfig, type Tensor, TritonError } from "@tritonjs/protocol";
 import { BoundRun } from "./bound-run.js";
-import { unpaddedInputs } from "./cuda-graphs.js";
 import { NativeRun } from "./native-run.js";
 import type { NativeModel } from "./native-session.js";
-import { quoted } from "./onnx-options.js";
 import type { OrtApi } from "./ort-c-api.js";
 import { neededOutputs } from "./ort-session.js";
 import { scalarOutputs } from "./ort-tensors.js";
@@ -66,20 +64,9 @@ export class NativeExecutor implements Executor {
       const [executionProvider] = session.providers;
       this.#properties = { executionProvider: executionProvider!, engine: "native", onnxRuntime, library };
       addToExit(this);
-      if (session.capturesGraphs) this.#warnOfGraphs();
     } finally {
       await this.model.dropOpened();
     }
-  }
-
-  #warnOfGraphs(): void {
-    const { placement, log, info } = this.context;
-    const unpadded = unpaddedInputs(this.#config);
-    if (unpadded.length === 0 || placement.index > 0) return;
-    log.warning(
-      `model '${info.modelName}': graph_lower_bound of inputs ${quoted(unpadded)}: batches are padded by rows only, so a ` +
-        "graph runs inputs of exactly its own dims",
-    );
   }
 
   async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
@@ -94,11 +81,11 @@ export class NativeExecutor implements Executor {
       execution.inputsReady();
       const kept = isJoined ? undefined : execution.requests[0]!.innerOutputs;
       const requested = requestedBy(execution.requests);
+      const rows = totalRows(execution.requests);
       const outputs = await run.session.call(() =>
-        this.#runBatch(inputs, this.#outputsFor(requested), kept, execution),
+        this.#runBatch(inputs, this.#outputsFor(requested), kept, rows, execution),
       );
       execution.outputsReady();
-      const rows = totalRows(execution.requests);
       return divideOutputs(
         execution,
         this.context.checker.check(this.#shaped(outputs), rows, requested, true),
@@ -141,6 +128,7 @@ export class NativeExecutor implements Executor {
     inputs: Tensors,
     outputs: readonly string[],
     kept: ReadonlySet<string> | undefined,
+    rows: number,
     execution: Execution,
   ): Promise<Map<string, Tensor>> {
     const run = this.#run;
@@ -155,7 +143,7 @@ export class NativeExecutor implements Executor {
     const limit = limitMs === undefined ? undefined : clock.setTimer(limitMs, end);
     this.#isRunning = true;
     try {
-      return await run.run(inputs, outputs, kept);
+      return await run.run(inputs, outputs, kept, rows);
     } catch (error) {
       throw this.#reason ?? error;
     } finally {

@@ -333,7 +333,10 @@ function requestedProviders(config: ModelConfig): ExecutionProvider[] | undefine
 function cudaGraphs(config: ModelConfig): Readonly<Record<string, string>> {
   const { cuda, executionAccelerators } = config.optimization ?? {};
   if (cuda?.graphs !== true) return {};
-  graphSpecs(config);
+  graphSpecs(
+    config,
+    config.input.map(({ name }) => name),
+  );
   // A provider before it would take nodes out of the graph, which ONNX Runtime refuses.
   const first = executionAccelerators?.gpuExecutionAccelerator[0]?.name ?? "cuda";
   if (canonicalName(first) !== "cuda") return {};

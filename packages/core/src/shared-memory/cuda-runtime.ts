@@ -31,6 +31,16 @@ export interface CudaRuntime {
   openStream(deviceId: number): CudaStream;
 }
 
+/** Rows to copy. A pitch is the number of bytes from the beginning of a row to that of the next. */
+export type CopiedRows = readonly [
+  to: bigint,
+  toPitch: number,
+  from: bigint,
+  fromPitch: number,
+  width: number,
+  height: number,
+];
+
 /** A queue of copies on one GPU. */
 export interface CudaStream {
   /**
@@ -41,6 +51,12 @@ export interface CudaStream {
   copy(to: bigint, from: bigint, byteSize: number): void;
   /** Queues a copy on a thread of libuv's pool. @throws Error with CUDA's text */
   copyAsync(to: bigint, from: bigint, byteSize: number): Promise<void>;
+  /** Queues a copy of rows that lie apart. @throws Error with CUDA's text */
+  copyRows(...rows: CopiedRows): void;
+  /** Queues a copy of rows on a thread of libuv's pool. @throws Error with CUDA's text */
+  copyRowsAsync(...rows: CopiedRows): Promise<void>;
+  /** Queues the filling of memory of the GPU with zeros. @throws Error with CUDA's text */
+  clear(at: bigint, byteSize: number): void;
   /** Waits for all copies. @throws Error with CUDA's text */
   wait(): void;
   /** Waits for all copies on a thread of libuv's pool. @throws Error with CUDA's text */
@@ -131,6 +147,8 @@ export function bindCudaRuntime(koffi: Koffi, file: string): CudaRuntime {
   const createStream = functionOf("cudaStreamCreateWithFlags", ["uint64", "uint"]);
   const destroyStream = functionOf("cudaStreamDestroy", ["uint64"]);
   const memcpyAsync = functionOf("cudaMemcpyAsync", ["uint64", "uint64", "uint64", "int", "uint64"]);
+  const memcpyRows = functionOf("cudaMemcpy2DAsync", [...Array<string>(6).fill("uint64"), "int", "uint64"]);
+  const memsetAsync = functionOf("cudaMemsetAsync", ["uint64", "int", "uint64", "uint64"]);
   const waitForStream = functionOf("cudaStreamSynchronize", ["uint64"]);
   const word = new BigUint64Array(2);
   const at = () => koffi.address(word);
@@ -193,6 +211,9 @@ export function bindCudaRuntime(koffi: Koffi, file: string): CudaRuntime {
         copy: (to, from, byteSize) => check(memcpyAsync(to, from, byteSize, COPY_BY_ADDRESSES, stream)),
         copyAsync: (to, from, byteSize) =>
           onThread(memcpyAsync, to, from, byteSize, COPY_BY_ADDRESSES, stream),
+        copyRows: (...rows) => check(memcpyRows(...rows, COPY_BY_ADDRESSES, stream)),
+        copyRowsAsync: (...rows) => onThread(memcpyRows, ...rows, COPY_BY_ADDRESSES, stream),
+        clear: (at, byteSize) => check(memsetAsync(at, 0, byteSize, stream)),
         wait: () => check(waitForStream(stream)),
         waitAsync: () => onThread(waitForStream, stream),
         close: () => void destroyStream(stream),

@@ -1,12 +1,16 @@
 import { Triton } from "@tritonjs/core";
 import { requireKoffi } from "@tritonjs/core/internal";
+import { elementCount } from "@tritonjs/protocol";
+import ndarray from "ndarray";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { onnxModel } from "../../../../../examples/onnx-writer/onnx-writer.js";
 import { emptyModelConfig } from "../../../../../packages/core/src/config/defaults.js";
 import { cCompiler, compileCudart, withoutCompiler } from "../../../../../test/support/cudart-stand-in.js";
 import { matrixOnnx } from "../../../../../test/support/onnx-models.js";
 import { outcomeOf } from "../../../../../test/support/outcome.js";
 import { RepositoryOnDisk } from "../../../../../test/support/repository-on-disk.js";
-import { type GraphSpec, graphFor, graphSpecs } from "../../../src/onnxruntime/cuda-graphs.js";
+import { graphFor, graphSpecs } from "../../../src/onnxruntime/cuda-graphs.js";
+import { paddedRows } from "../../../src/onnxruntime/device-copies.js";
 import { onnxruntime, repositoryBackends } from "../../../src/onnxruntime/index.js";
 import { type RecordingLibrary, recordingLibrary } from "./recording-library.js";
 
@@ -31,9 +35,9 @@ const backends = { onnxruntime: backend! };
 const rows = (count: number) => Array.from({ length: count }, (_, i) => [i, 1, 2, 3]);
 
 /** Serves a model from a repository with a configuration, on the GPU of the stand-ins. */
-async function serve(config: string, options: object = {}): Promise<string> {
+async function serve(config: string, options: object = {}, model = matrixOnnx()): Promise<string> {
   await using models = await RepositoryOnDisk.create({
-    "m/1/model.onnx": matrixOnnx(),
+    "m/1/model.onnx": model,
     "m/config.pbtxt": `backend: "onnxruntime" instance_group [ { kind: KIND_GPU } ]
       parameters { key: "library" value { string_value: "${recording.library}" } } ${config}`,
   });
@@ -130,13 +134,72 @@ describe.skipIf(cCompiler === undefined)(`CUDA graphs of ONNX Runtime${withoutCo
   it("are for inputs of the dims that graph_spec names", async () => {
     await serve(`max_batch_size: 4 optimization { cuda { graphs: true graph_spec [
       { batch_size: 4 input { key: "x" value { dim: [ 5 ] } } },
-      { batch_size: 2 input { key: "x" value { dim: [ 4 ] } }
-        graph_lower_bound { batch_size: 1 input { key: "x" value { dim: [ 2 ] } } } } ] } }`);
+      { batch_size: 2 input { key: "x" value { dim: [ 4 ] } } graph_lower_bound {
+        batch_size: 1 input { key: "x" value { dim: [ 2 ] } } } } ] } }`);
     for (const count of [4, 2, 1]) await infer(count);
     expect(graphs()).toEqual([-1, 0, 0]);
-    expect(lines).toEqual([
-      expect.stringMatching(/model 'm': graph_lower_bound of inputs 'x': batches are padded by rows only/),
-    ]);
+  });
+
+  it("run inputs between the lower bound and the graph, padded with zeros, and cut the outputs again", async () => {
+    const spec = (batch: number, dims: string, least: number, lowest: string) =>
+      `{ batch_size: ${batch} input { key: "x" value { dim: [ ${dims} ] } } graph_lower_bound {
+         batch_size: ${least} input { key: "x" value { dim: [ ${lowest} ] } } } }`;
+    const specs = [
+      spec(4, "8, 2, 6", 2, "5, 2, 1"),
+      spec(4, "3, 2, 6", 4, "1, 2, 2"),
+      spec(8, "3, 2, 4", 5, "2, 2, 0"),
+    ];
+    const config = `max_batch_size: 8 optimization { cuda { graphs: true graph_spec [ ${specs} ] } }`;
+    await serve(config, {}, imagesOnnx());
+    const shapes: readonly (readonly [shape: number[], graph: number])[] = [
+      [[4, 8, 2, 6], 0],
+      [[2, 5, 2, 3], 0],
+      [[4, 3, 2, 6], 1],
+      [[4, 3, 2, 2], 1],
+      // Fewer rows than the lower bound of that graph has, and too few dims for the other.
+      [[3, 3, 2, 6], -1],
+      [[4, 3, 2, 1], -1],
+      [[6, 2, 2, 4], 2],
+      [[8, 3, 2, 5], -1],
+      [[8, 2, 2, 0], 2],
+      [[4, 7, 2, 5], 0],
+    ];
+    for (const [shape] of shapes) {
+      const x = Float32Array.from({ length: elementCount(shape) }, (_, i) => i + 1);
+      const { twice, sum } = await triton.infer("m", { x: ndarray(x, shape) });
+      expect(twice!.shape).toEqual(shape);
+      expect([...(twice!.data as Float32Array)]).toEqual([...x.map((value) => 2 * value)]);
+      const row = x.length / shape[0]!;
+      const sums = Array.from({ length: shape[0]! }, (_, i) =>
+        x.slice(i * row, (i + 1) * row).reduce((a, b) => a + b, 0),
+      );
+      expect(sum!.shape).toEqual([shape[0], 1, 1, 1]);
+      expect([...(sum!.data as Float32Array)]).toEqual(sums);
+    }
+    expect(graphs()).toEqual(shapes.map(([, graph]) => graph));
+  });
+
+  it("read ragged inputs of up to their elements, and batch inputs with further entries as Triton fills them", async () => {
+    const dims = (tokens: number, sums: number) =>
+      `input { key: "x" value { dim: [ ${tokens} ] } } input { key: "ends" value { dim: [ ${sums} ] } }`;
+    await serve(
+      `max_batch_size: 4 input [ { name: "x" data_type: TYPE_FP32 dims: [ -1 ] allow_ragged_batch: true } ]
+       output [ { name: "twice" data_type: TYPE_FP32 dims: [ -1 ] }, { name: "last" data_type: TYPE_FP32 dims: [ 1 ] } ]
+       batch_input [ { kind: BATCH_ACCUMULATED_ELEMENT_COUNT target_name: "ends" data_type: TYPE_FP32 source_input: "x" } ]
+       batch_output [ { kind: BATCH_SCATTER_WITH_INPUT_SHAPE target_name: "twice" source_input: "x" } ]
+       optimization { cuda { graphs: true graph_spec [
+         { batch_size: 4 ${dims(12, 4)} graph_lower_bound { batch_size: 1 ${dims(2, 1)} } } ] } }`,
+      {},
+      raggedOnnx(),
+    );
+    for (const count of [2, 12, 13, 3, 1]) {
+      const x = Float32Array.from({ length: count }, (_, i) => i + 1);
+      const { twice, last } = await triton.infer("m", { x: ndarray(x, [1, count]) });
+      expect([...(twice!.data as Float32Array)]).toEqual([...x.map((value) => 2 * value)]);
+      // All further entries are those of the last request, so the largest is its own.
+      expect([...(last!.data as Float32Array)]).toEqual([count]);
+    }
+    expect(graphs()).toEqual([0, 0, -1, 0, -1]);
   });
 
   it("are not used without room on the GPU, because addresses then change", async () => {
@@ -224,6 +287,100 @@ describe.skipIf(cCompiler === undefined)(`CUDA graphs of ONNX Runtime${withoutCo
   });
 });
 
+/** `twice` = `x` + `x`, and `sum` of all elements of a row; inputs of any rows, height and width. */
+function imagesOnnx(): Uint8Array {
+  const dims = ["batch", "height", 2, "width"];
+  return onnxModel({
+    name: "images",
+    opset: 17,
+    inputs: [{ name: "x", elemType: "FLOAT", dims }],
+    outputs: [
+      { name: "twice", elemType: "FLOAT", dims },
+      { name: "sum", elemType: "FLOAT", dims: ["batch", 1, 1, 1] },
+    ],
+    nodes: [
+      { op: "Add", inputs: ["x", "x"], outputs: ["twice"] },
+      { op: "ReduceSum", inputs: ["x", "axes"], outputs: ["sum"] },
+    ],
+    initializers: [{ name: "axes", dims: [3], data: BigInt64Array.of(1n, 2n, 3n) }],
+  });
+}
+
+/** `twice` = `x` + `x` for the elements of all requests, and `last`: the end of each request is the largest so far. */
+function raggedOnnx(): Uint8Array {
+  return onnxModel({
+    name: "ragged",
+    opset: 17,
+    inputs: [
+      { name: "x", elemType: "FLOAT", dims: ["elements"] },
+      { name: "ends", elemType: "FLOAT", dims: ["requests"] },
+    ],
+    outputs: [
+      { name: "twice", elemType: "FLOAT", dims: ["elements"] },
+      { name: "last", elemType: "FLOAT", dims: ["requests", 1] },
+    ],
+    nodes: [
+      { op: "Add", inputs: ["x", "x"], outputs: ["twice"] },
+      { op: "ReduceMax", inputs: ["ends"], outputs: ["most"], attributes: { keepdims: { int: 1 } } },
+      { op: "Sub", inputs: ["ends", "ends"], outputs: ["zeros"] },
+      { op: "Add", inputs: ["zeros", "most"], outputs: ["all"] },
+      { op: "Unsqueeze", inputs: ["all", "axis"], outputs: ["last"] },
+    ],
+    initializers: [{ name: "axis", dims: [1], data: BigInt64Array.of(1n) }],
+  });
+}
+
+describe("the rows of padded copies", () => {
+  it("move each element between a tensor and a larger one around it", () => {
+    for (const [shape, padded] of [
+      [[], []],
+      [[3], [5]],
+      [
+        [2, 3],
+        [4, 3],
+      ],
+      [
+        [2, 3],
+        [2, 4],
+      ],
+      [
+        [2, 3, 2],
+        [3, 5, 2],
+      ],
+      [
+        [2, 3, 2, 2],
+        [4, 4, 2, 3],
+      ],
+      [
+        [2, 1, 3, 2, 2],
+        [2, 2, 4, 2, 4],
+      ],
+      [
+        [2, 0],
+        [2, 4],
+      ],
+    ] as const) {
+      const moved = new Map<number, number>();
+      for (const { at, paddedAt, width, pitch, height } of paddedRows(shape, padded)) {
+        for (let row = 0; row < height; row++) {
+          for (let i = 0; i < width; i++) moved.set(at + row * width + i, paddedAt + row * pitch + i);
+        }
+      }
+      const places = Array.from({ length: elementCount(shape) }, (_, i) => {
+        let [rest, place, stride] = [i, 0, 1];
+        for (let axis = shape.length - 1; axis >= 0; axis--) {
+          place += (rest % shape[axis]!) * stride;
+          rest = Math.floor(rest / shape[axis]!);
+          stride *= padded[axis]!;
+        }
+        return [i, place] as const;
+      });
+      expect([...moved].sort(([a], [b]) => a - b)).toEqual(places);
+    }
+    expect(paddedRows([64, 3, 100, 200], [64, 3, 100, 224])).toHaveLength(1);
+  });
+});
+
 describe("the graphs of a model", () => {
   const config = (more: object) => ({ ...emptyModelConfig(), maxBatchSize: 32, ...more });
   const sizes = (more: object) => graphSpecs(config(more)).map(({ batchSize }) => batchSize);
@@ -237,18 +394,40 @@ describe("the graphs of a model", () => {
     expect(sizes({ dynamicBatching: { preferredBatchSize: [] } })).toEqual([1, 32]);
   });
 
-  it("are chosen as the smallest that fits, whatever their order", () => {
-    const spec = (batchSize: number, lowestBatchSize: number, dims?: number[]) => ({
+  it("are tried in the order of their rows, and then of the dims of one input after another, as in Triton", () => {
+    const spec = (batchSize: number, lowest: number, dims?: readonly number[], least = dims) => ({
       batchSize,
-      lowestBatchSize,
-      inputs: new Map(dims === undefined ? [] : [["x", dims]]),
+      input: dims === undefined ? {} : { x: { dim: [...dims] } },
+      graphLowerBound: { batchSize: lowest, input: least === undefined ? {} : { x: { dim: [...least] } } },
     });
-    const specs: GraphSpec[] = [spec(16, 1), spec(8, 5), spec(8, 8, [2]), spec(4, 4)];
-    const chosen = (rows: number, dims = [3]) => {
+    const graphSpec = [
+      spec(16, 1),
+      spec(8, 5),
+      spec(8, 6, [4, 2], [1, 1]),
+      spec(8, 7, [3, 9], [2, 2]),
+      spec(4, 4),
+      spec(8, 7, [3, 9], [1, 1]),
+    ];
+    const chosen = (rows: number, dims: readonly number[] = [5, 5]) => {
+      const specs = graphSpecs(config({ optimization: { cuda: { graphs: true, graphSpec } } }), ["x"]);
       const found = graphFor(specs, rows, () => dims);
-      return found === undefined ? -1 : specs.indexOf(found);
+      return found && [found.batchSize, found.lowestBatchSize, ...(found.inputs.get("x")?.dims ?? [])];
     };
-    expect([1, 4, 5, 8, 9, 16, 17].map((count) => chosen(count))).toEqual([0, 3, 1, 1, 0, 0, -1]);
-    expect(chosen(8, [2])).toBe(1);
+    expect([1, 4, 5, 8, 9, 16, 17].map((count) => chosen(count)?.[0])).toEqual([
+      16,
+      4,
+      8,
+      8,
+      16,
+      16,
+      undefined,
+    ]);
+    expect(chosen(8, [3, 9])).toEqual([8, 7, 3, 9]);
+    // The first in the order, although the other has fewer elements.
+    expect(chosen(8, [3, 2])).toEqual([8, 7, 3, 9]);
+    expect(chosen(6, [3, 2])).toEqual([8, 6, 4, 2]);
+    // Of two for the same shape, the second of the configuration is not captured.
+    expect(chosen(8, [1, 9])).toEqual([8, 5]);
+    expect(chosen(8, [5, 2])).toEqual([8, 5]);
   });
 });
