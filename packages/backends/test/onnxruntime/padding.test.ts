@@ -109,7 +109,7 @@ describe("padding", () => {
     if (row!.state !== "READY") return row!.reason;
     const values = [[[1]], [[2, 3, 4]]];
     const answers = await Promise.all(values.map((given) => triton.infer("identity", { x: given })));
-    const [{ executionCount }] = triton.service.statistics("identity", "") as [{ executionCount: number }];
+    const { executionCount } = triton.service.statistics("identity", "")[0]!;
     return [Number(executionCount), ...answers.map((answer) => [...(answer.y!.data as Float32Array)])];
   };
   const pads = (text: string) => `parameters { key: "pad_inputs" value { string_value: "${text}" } }`;
