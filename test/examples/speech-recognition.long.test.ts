@@ -195,7 +195,14 @@ describe("the tutorial's five models", () => {
   });
 });
 
-describe.each(["attention_rescoring", "transcribe"])("bad input of %s", (model) => {
+describe.each([
+  [
+    "attention_rescoring",
+    (seconds: number) =>
+      ` of model 'feature_extractor': expected at most 1920000 elements, got ${seconds * 16_000} in shape [1,${seconds * 16_000}]`,
+  ],
+  ["transcribe", (seconds: number) => `: expected at most 120 seconds of audio, got ${seconds.toFixed(1)}`],
+] as const)("bad input of %s", (model, tooLong) => {
   const signal = recordings[0]!.samples;
   const ask = (samples: Float32Array, count = samples.length) => outcomeOf(transcript(model, samples, count));
 
@@ -222,18 +229,16 @@ describe.each(["attention_rescoring", "transcribe"])("bad input of %s", (model) 
     const range = `INVALID_ARG ${place}input 'wav_lens': expected 0 to ${signal.length} samples, as input 'wav' has, got`;
     expect(beyond).toBe(`${range} ${signal.length + 1}`);
     expect(negative).toBe(`${range} -1`);
-    expect(long).toBe(`INVALID_ARG ${place}input 'wav': expected at most 120 seconds of audio, got 121.0`);
+    expect(long).toBe(`INVALID_ARG ${place}input 'wav'${tooLong(121)}`);
     expect((await good).length).toBeGreaterThan(5);
   }, 60_000);
 
-  it.runIf(model === "transcribe")("of ten hours is refused before anything is allocated", async () => {
+  it("of ten hours is refused before anything is allocated", async () => {
     const long = new Float32Array(16_000 * 36_000);
     const { arrayBuffers } = process.memoryUsage();
     const call = ask(long);
     expect(process.memoryUsage().arrayBuffers - arrayBuffers).toBeLessThan(2 ** 20);
-    expect(await call).toBe(
-      `INVALID_ARG in ensemble '${model}', input 'wav': expected at most 120 seconds of audio, got 36000.0`,
-    );
+    expect(await call).toBe(`INVALID_ARG in ensemble '${model}', input 'wav'${tooLong(36_000)}`);
   });
 
   it("is refused if it has two channels", async () => {

@@ -8,6 +8,7 @@ import { irisModel } from "../support/iris.js";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 import { otherRuntime } from "./foreign-tools.js";
+import { MuslRoot } from "./musl-root.js";
 import { PackedPackages, type Project } from "./packed-packages.js";
 import { ONNX_INSTALLED } from "./size-budgets.js";
 
@@ -31,6 +32,9 @@ function compilesInDeno(path: string): boolean {
   }
 }
 
+const musl = MuslRoot.create();
+const withoutMusl = typeof musl === "string" ? ` (skipped: no root with musl: ${musl})` : "";
+
 const packed = new PackedPackages();
 let project: Project;
 
@@ -39,10 +43,13 @@ beforeAll(async () => {
   const names = ["protocol", "core", "backends", "onnxruntime-wasm", "http"] as const;
   project = await packed.install("small", names);
 }, INSTALL_TIMEOUT_MS);
-afterAll(() => packed.remove(), INSTALL_TIMEOUT_MS);
+afterAll(() => {
+  packed.remove();
+  if (typeof musl !== "string") musl.remove();
+}, INSTALL_TIMEOUT_MS);
 
 /** Serves two models by ONNX Runtime over HTTP, asks one, and prints the log. */
-const servingProgram = `
+const servingProgram = (model = fileURLToPath(irisModel)) => `
 import { Triton } from "@tritonjs/core";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { http } from "@tritonjs/http";
@@ -51,7 +58,7 @@ const log = (message) => {
   if (/WebAssembly/.test(message)) console.log(message.split("\\n")[0]);
 };
 const triton = new Triton({ logger: { error: console.error, warn: console.error, info: log, debug() {} } });
-const model = ${JSON.stringify(fileURLToPath(irisModel))};
+const model = ${JSON.stringify(model)};
 const iris = triton.bind({
   modelName: "iris",
   inferFunc: onnxruntime({ model }),
@@ -87,7 +94,7 @@ describe("an application that serves ONNX models by WebAssembly", () => {
   });
 
   it("chooses WebAssembly by itself, with one line in the log", async () => {
-    const { code, stdout, stderr } = await project.run("serve.mjs", servingProgram);
+    const { code, stdout, stderr } = await project.run("serve.mjs", servingProgram());
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const [line, engines, answer, ...others] = stdout.trimEnd().split("\n");
     expect(line).toMatch(
@@ -106,10 +113,26 @@ describe("an application that serves ONNX models by WebAssembly", () => {
     // What Alpine says of a library that was made for glibc.
     const text = "Error loading shared library ld-linux-x86-64.so.2: No such file or directory";
     writeFileSync(join(folder, "index.js"), `throw new Error(${JSON.stringify(text)});`);
-    const { code, stdout, stderr } = await project.run("broken.mjs", servingProgram);
+    const { code, stdout, stderr } = await project.run("broken.mjs", servingProgram());
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const [line, ...others] = stdout.trimEnd().split("\n");
     expect(line).toContain(`runs as WebAssembly: cannot load onnxruntime-node (${text}`);
+    expect(others).toEqual(["wasm,wasm", "0.9980"]);
+  });
+
+  it.skipIf(typeof musl === "string")(`runs where musl is the only C library${withoutMusl}`, async () => {
+    const root = musl as MuslRoot;
+    cpSync(fileURLToPath(irisModel), join(project.folder, "iris.onnx"));
+    project.write("musl.mjs", servingProgram("/app/iris.onnx"));
+    root.copy(project.folder);
+    const program = new Program("chroot", [root.folder, "/bin/bun", "/app/musl.mjs"], {
+      cwd: "/",
+      env: { TMPDIR: "/tmp" },
+    });
+    const { code, stdout, stderr } = await program.ended;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const [line, ...others] = stdout.trimEnd().split("\n");
+    expect(line).toMatch(/^model 'iris': ONNX Runtime runs as WebAssembly: cannot load onnxruntime-node/);
     expect(others).toEqual(["wasm,wasm", "0.9980"]);
   });
 });

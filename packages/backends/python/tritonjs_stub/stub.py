@@ -63,7 +63,8 @@ class Stub:
         except BaseException as error:
             self._channel.send({"type": "failed", "error": text_of(error), **_lacks(error)})
             return
-        self._channel.send({"type": "ready", "canTellReadiness": hasattr(self._model, "is_ready")})
+        ready = {"canTellReadiness": hasattr(self._model, "is_ready"), "maxElements": self._max_elements}
+        self._channel.send({"type": "ready", **ready})
         while self._run_next():
             pass
 
@@ -121,6 +122,7 @@ class Stub:
         self._model = model_file.load(init["path"], init.get("modelDirectory")).TritonPythonModel()
         if hasattr(self._model, "initialize"):
             self._model.initialize(init["arguments"])
+        self._max_elements = _limits(self._model, init["inputs"])
 
     def _run_next(self):
         """Runs the next command of the server. While it waits for a command, it keeps nothing of the previous one."""
@@ -286,6 +288,19 @@ def _lacks(error):
         return {}
     python = sys.executable + " (Python " + sys.version.split()[0] + ")"
     return {"lacks": {"module": error.name, "python": python}}
+
+
+def _limits(model, inputs):
+    """The most elements that inputs of one request may have, where the model limits them. Triton ignores the attribute."""
+    limits = getattr(model, "tritonjs_max_elements", {})
+    expected = "tritonjs_max_elements: expected a dict with a number of elements above 0 for some of the inputs "
+    expected += ", ".join("'" + name + "'" for name in inputs)
+    if not isinstance(limits, dict):
+        raise StubError(expected + ", got " + str(type(limits)))
+    for name, limit in limits.items():
+        if name not in inputs or isinstance(limit, bool) or not isinstance(limit, int) or limit <= 0:
+            raise StubError(expected + ", got " + repr(limit) + " for " + repr(name))
+    return limits
 
 
 def _check(requests, responses):

@@ -63,7 +63,12 @@ export interface MissingModule {
 
 export type FromPython =
   | { readonly type: "started"; readonly python: string; readonly memory?: MemoryDescription }
-  | { readonly type: "ready"; readonly canTellReadiness?: boolean }
+  | {
+      readonly type: "ready";
+      readonly canTellReadiness?: boolean;
+      /** Most elements of inputs in one request, by their names. */
+      readonly maxElements?: Readonly<Record<string, number>>;
+    }
   | { readonly type: "readiness"; readonly ready?: boolean; readonly error?: string }
   | { readonly type: "failed"; readonly error: string; readonly lacks?: MissingModule }
   | {
@@ -160,6 +165,7 @@ export function loadMessage(
     model: modelName,
     instance: placement.name,
     decoupled: isDecoupled(modelConfig),
+    inputs: modelConfig.input.map(({ name }) => name),
     outputs: modelConfig.output.map(({ name }) => name),
     states: (modelConfig.sequenceBatching?.state ?? []).map(({ outputName }) => outputName),
     reportMemory: hosting.recycle?.aboveMemoryMb !== undefined,

@@ -1,4 +1,10 @@
-import type { Execution, ExecutionResult, Executor, ExecutorContext } from "@tritonjs/core/backend";
+import type {
+  Execution,
+  ExecutionResult,
+  Executor,
+  ExecutorContext,
+  InputCheck,
+} from "@tritonjs/core/backend";
 import { OutputsWithParameters } from "@tritonjs/core/backend";
 import {
   BatchesOfWorker,
@@ -11,6 +17,7 @@ import {
   type Timer,
 } from "@tritonjs/core/internal";
 import {
+  elementCount,
   errorFor,
   type InstanceHosting,
   isDecoupled,
@@ -48,6 +55,7 @@ export class PythonExecutor implements Executor {
   readonly releasesInputs = true;
   details: Readonly<Record<string, string>> = {};
   memoryBytes: number | undefined;
+  checkInput: InputCheck | undefined;
   onHealth: Executor["onHealth"];
   readonly #batches = new BatchesOfWorker(() => this.#limit());
   /** Batches with unanswered requests: the running batch, and batches whose response senders the model still holds. */
@@ -133,6 +141,7 @@ export class PythonExecutor implements Executor {
     // From now on the requests in flight keep this process alive, and an idle model does not.
     session.unref();
     this.details = { pid: session.pid };
+    this.checkInput = checkByLimits(info.modelName, session.maxElements);
     for (const ahead of this.#batches.all) {
       this.#send(ahead);
       const { batch, execution } = ahead;
@@ -406,6 +415,23 @@ export class PythonExecutor implements Executor {
       this.#session?.kill();
     });
   }
+}
+
+/** Refuses inputs that are larger than the model declares, before their bytes are copied to its process. */
+function checkByLimits(
+  modelName: string,
+  maxElements: Readonly<Record<string, number>>,
+): InputCheck | undefined {
+  const limits = new Map(Object.entries(maxElements));
+  if (limits.size === 0) return undefined;
+  return (name, shape) => {
+    const limit = limits.get(name);
+    const count = elementCount(shape);
+    if (limit === undefined || count <= limit) return;
+    const got = `${count} in shape [${shape.join(",")}]`;
+    const text = `input '${name}' of model '${modelName}': expected at most ${limit} elements, got ${got}`;
+    throw errorFor("INVALID_INPUT", text);
+  };
 }
 
 /** The process may hold about this much work, in microseconds, besides the running batch. */

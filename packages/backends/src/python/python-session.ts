@@ -58,6 +58,8 @@ export class PythonSession {
   readonly ended: Promise<void>;
   /** Whether the model has `is_ready`. */
   canTellReadiness = false;
+  /** Most elements of inputs in one request, by their names, where the model limits them. */
+  maxElements: Readonly<Record<string, number>> = {};
   isReady = false;
   #hasStarted = false;
   #failure: string | undefined;
@@ -242,6 +244,7 @@ export class PythonSession {
         this.#timer?.cancel();
         this.isReady = true;
         this.canTellReadiness = message.canTellReadiness ?? false;
+        this.maxElements = message.maxElements ?? {};
         this.#resolve();
         break;
       case "failed":

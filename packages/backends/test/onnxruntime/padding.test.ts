@@ -4,6 +4,7 @@ import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { identityOnnx } from "../../../../test/support/onnx-models.js";
 import { thrownBy } from "../../../../test/support/outcome.js";
+import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 
 const x = { name: "x", dtype: "FP32", shape: [-1] } as const;
 const y = { name: "y", dtype: "FP32", shape: [-1] } as const;
@@ -88,6 +89,44 @@ describe("padding", () => {
     expect(answers.map((answer) => [...answer.y.data])).toEqual([[1], [2, 3, 4]]);
     expect(handle.statistics().executionCount).toBe(1);
     await triton.close();
+  });
+
+  /** Answers of a model of a repository to two requests, or the reason why it is not loaded. */
+  const inRepository = async (config: string) => {
+    await using files = await RepositoryOnDisk.create({
+      "identity/config.pbtxt": `backend: "onnxruntime"\nmax_batch_size: 8\n${config}\n`,
+      "identity/1/model.onnx": identityOnnx("FLOAT", ["batch", "length"]),
+    });
+    const logger = { error() {}, warn() {}, info() {}, debug() {} };
+    await using triton = new Triton({
+      modelRepository: files.path,
+      delayScheduler: 2,
+      logger,
+      exitOnError: false,
+    });
+    await triton.ready().catch(() => {});
+    const [row] = await triton.service.repositoryIndex(false);
+    if (row!.state !== "READY") return row!.reason;
+    const values = [[[1]], [[2, 3, 4]]];
+    const answers = await Promise.all(values.map((given) => triton.infer("identity", { x: given })));
+    const { executionCount } = triton.service.statistics("identity", "")[0]!;
+    return [Number(executionCount), ...answers.map((answer) => [...(answer.y!.data as Float32Array)])];
+  };
+  const pads = (text: string) => `parameters { key: "pad_inputs" value { string_value: "${text}" } }`;
+
+  it("is set in a repository by the parameter pad_inputs", async () => {
+    expect(await inRepository(`dynamic_batching { }\n${pads("x=9")}`)).toEqual([1, [1, 9, 9], [2, 3, 4]]);
+  });
+
+  it("of a repository is refused by name for an input that it cannot fill up", async () => {
+    const option = "parameter 'pad_inputs' of model 'identity'";
+    expect(await inRepository(`sequence_batching { }\n${pads("x=9")}`)).toContain(
+      `${option} has no effect without dynamic_batching`,
+    );
+    expect(await inRepository(`dynamic_batching { }\n${pads("z=9")}`)).toContain(
+      `${option} names input 'z', which the model does not have`,
+    );
+    expect(await inRepository(`dynamic_batching { }\n${pads("nine")}`)).toContain(`${option} names input ''`);
   });
 });
 

@@ -1,9 +1,11 @@
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
+import { Tensor } from "@tritonjs/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { outcomeOf, outcomesOf } from "../../../../test/support/outcome.js";
 import { hasPython, pythonProgram, withoutPython } from "../../../../test/support/python.js";
 import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
+import { sendRequest } from "../../../../test/support/send-request.js";
 import { DECOUPLED, FLOATS, modelClass, PythonServer } from "./python-server.js";
 
 const NORMAL = "def execute(self, requests):\n    return [y(x_of(request)) for request in requests]";
@@ -33,6 +35,12 @@ const broken = {
     code: modelClass(`def initialize(self, args):
     pb_utils.InferenceRequest(model_name="m", requested_output_names=[], inputs=[]).exec()
 ${NORMAL}`),
+  },
+  limits_no_input: {
+    code: modelClass(`tritonjs_max_elements = {"Z": 4}\n${NORMAL}`),
+  },
+  limits_to_nothing: {
+    code: modelClass(`tritonjs_max_elements = {"X": 0}\n${NORMAL}`),
   },
   raises_in_completion: {
     code: modelClass(
@@ -87,6 +95,14 @@ const working = {
         os.write(3, b"nonsense" * 10)
         time.sleep(60)
     return [y(what)]`),
+  },
+  limits: {
+    config: BATCHED,
+    code: modelClass(`def initialize(self, args):
+    self.tritonjs_max_elements = {"X": 2_000_000}
+def execute(self, requests):
+    self.most = max([getattr(self, "most", 0), *(x_of(request).size for request in requests)])
+    return [y([[self.most]]) for request in requests]`),
   },
   one_of_two: {
     config: BATCHED,
@@ -183,6 +199,11 @@ describe.skipIf(!hasPython)(`faulty Python models${withoutPython}`, () => {
       "dies_in_initialize",
       /^Internal: Stub process 'dies_in_initialize_0' is not healthy\. It exited with code 3/,
     ],
+    [
+      "limits_no_input",
+      /^Internal: tritonjs_max_elements: expected a dict with a number of elements above 0 for some of the inputs 'X', got 4 for 'Z'$/,
+    ],
+    ["limits_to_nothing", /for some of the inputs 'X', got 0 for 'X'$/],
     ["calls_in_initialize", /BLS is only supported during the 'execute' function\./],
     [
       "raises_in_completion",
@@ -230,6 +251,27 @@ describe.skipIf(!hasPython)(`faulty Python models${withoutPython}`, () => {
     const [got, other] = await outcomesOf([server.ask("misbehaves", what), server.ask("normal", 1)]);
     expect(got?.slice(0, outcome.length)).toBe(outcome);
     expect(other).toBe("done");
+  });
+
+  it("an input above the model's limit is refused before it is copied, while others are answered", async () => {
+    const { triton } = server;
+    const X = [new Float32Array(100_000_000)];
+    const { arrayBuffers } = process.memoryUsage();
+    const call = outcomeOf(triton.infer<string>("limits", { X }));
+    expect(process.memoryUsage().arrayBuffers - arrayBuffers).toBeLessThan(2 ** 20);
+    const ask = (size: number) => triton.infer<string>("limits", { X: [new Float32Array(size)] });
+    const others = [outcomeOf(ask(2_000_001)), ask(2_000_000), ask(1)] as const;
+    const text = "INVALID_ARG input 'X' of model 'limits': expected at most 2000000 elements, got ";
+    expect(await call).toBe(`${text}100000000 in shape [1,100000000]`);
+    expect(await others[0]).toBe(`${text}2000001 in shape [1,2000001]`);
+    for (const other of others.slice(1)) await other;
+    // Over a transport there is no copy of the caller's, and the process does not get the request either.
+    const tensor = Tensor.fromElements("FP32", [1, 2_000_001], new Float32Array(2_000_001));
+    expect(() =>
+      sendRequest(triton.service.model("limits", ""), { inputs: new Map([["X", tensor]]) }, () => {}),
+    ).toThrow("expected at most 2000000 elements, got 2000001");
+    const { Y } = await triton.infer<string>("limits", { X: [[1]] });
+    expect((Y as { data: Float32Array }).data[0]).toBe(2_000_000);
   });
 
   it("wrong data types are passed on and logged", async () => {

@@ -7,7 +7,7 @@ import {
   type ModelConfig,
   type TritonError,
 } from "@tritonjs/protocol";
-import { hostingProblems } from "../config/model-options.js";
+import { hostingProblems, SCHEDULING_PARAMETERS } from "../config/model-options.js";
 import type { ModelSource } from "../instance/backend.js";
 import { assertInRepository, assertLinksInRepository, isInside } from "../system/files.js";
 
@@ -219,7 +219,8 @@ export class ParameterReader {
   /** @throws TritonError INVALID_ARG for a parameter that was not read: it may be misspelled */
   assertNoOthers(): void {
     const { name, parameters } = this.config;
-    const other = Object.keys(parameters).find((key) => !this.#known.has(key));
+    const isKnown = (key: string) => this.#known.has(key) || SCHEDULING_PARAMETERS.includes(key);
+    const other = Object.keys(parameters).find((key) => !isKnown(key));
     if (other === undefined) return;
     const known = [...this.#known]
       .filter((key) => key !== "substitute")

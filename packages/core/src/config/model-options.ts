@@ -559,8 +559,32 @@ export function callerNamedBy(config: Pick<ModelConfig, "parameters">): string |
   return sharedBy(config) ?? (looks ? "caller" : undefined);
 }
 
+/** Parameter of a model configuration with the values that fill inputs up: `speech=0, mask=1`. */
+export const PAD_INPUTS = "pad_inputs";
+
+/** The values that fill inputs of different lengths up, as the configuration says; undefined if it names none. */
+export function padSetting({
+  parameters,
+}: Pick<ModelConfig, "parameters">): Record<string, number> | undefined {
+  const text = parameters[PAD_INPUTS]?.stringValue;
+  return text === undefined ? undefined : Object.fromEntries(namedNumbers(text));
+}
+
 /** Parameter of a model configuration that lets short requests run first. */
 const SHORTEST_FIRST = "shortest_first";
+
+/** Parameters with which models of any backend are scheduled. */
+export const SCHEDULING_PARAMETERS: readonly string[] = [
+  TARGET_LATENCY,
+  DEADLINES,
+  DEADLINE_DEFAULT,
+  DEADLINE_BY_LEVEL,
+  DEADLINE_BY_CALLER,
+  SHARES,
+  SHARE_WEIGHTS,
+  PAD_INPUTS,
+  SHORTEST_FIRST,
+];
 
 /** True if short requests run first. */
 export function isShortestFirst({ parameters }: Pick<ModelConfig, "parameters">): boolean {

@@ -291,7 +291,7 @@ export interface Executor {
    * inputs. Steps of ensembles then pass such tensors on as they are. @default false
    */
   readonly takesSources?: boolean;
-  /** Refuses inputs of calls in process before they are copied. Absent if the model has no limit for shapes. */
+  /** Refuses inputs before they are queued; in calls in process, before they are copied. Absent without limits. */
   readonly checkInput?: InputCheck | undefined;
   /** Prepares to run; rejects if the model cannot be loaded. */
   start(): Promise<void>;

@@ -9,6 +9,7 @@ import {
 } from "@tritonjs/protocol";
 import { type CachedOutputs, cacheKey, type GuardedCache } from "../cache/response-cache.js";
 import { callerNamedBy } from "../config/model-options.js";
+import type { InputCheck } from "../instance/backend.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import {
   type DiagnosedRequest,
@@ -57,6 +58,7 @@ interface RequestsModel extends Callee {
   readonly statistics: ModelStatistics;
   readonly instances: InstanceGroup;
   readonly residence: Residence | undefined;
+  readonly checkInput: InputCheck | undefined;
 }
 
 /** The requests of one model from validation until they settle: their deadlines and statistics. */
@@ -116,6 +118,10 @@ export class ModelRequests implements RequestObserver {
   #accept(request: InferenceRequest): void {
     const { validator, instances, clock, statistics, deadlines, residence } = this.#model;
     validator.validate(request);
+    const { checkInput } = this.#model;
+    if (checkInput !== undefined) {
+      for (const [name, { shape }] of request.inputs) checkInput(name, shape);
+    }
     const unhealthy = instances.unhealthyReason ?? residence?.failure;
     if (unhealthy !== undefined) throw unhealthy;
     request.queueStart = clock.now();

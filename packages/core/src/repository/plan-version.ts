@@ -14,6 +14,7 @@ import { initialStates } from "../config/sequence-batching.js";
 import type { Backend, ModelDescription } from "../instance/backend.js";
 import { type ExecutorFactory, type ModelPlan, noExecutor } from "../model/model-server.js";
 import type { Log } from "../observe/log.js";
+import { padsOfConfig } from "../scheduler/grouping-scheduler.js";
 import { assertInRepository, dataFilesOf, isInside, readSmallFile } from "../system/files.js";
 import type { HostPolicies } from "../system/host-policy.js";
 import { isCompleted, type PolledModel } from "./poll-model.js";
@@ -59,13 +60,17 @@ export async function planVersion(
         ? await fromBackend(polled, version, options, server, open)
         : { config: completedConfig(polled, undefined, options, server), createExecutor: noExecutor };
     const labels = await readLabels(directory, made.config);
+    const variableLength = padsOfConfig(made.config);
     const { states, problems } = initialStates(made.config, dataFilesOf(directory, "initial_state"));
     const [first] = problems;
     if (first !== undefined) {
       const text = problems.map(({ message }) => message).join("\n");
       throw new TritonError(first.code, text, { reason: first.reason });
     }
-    return { plan: { ...id, version, directory, held: true, labels, initialStates: states, ...made }, close };
+    return {
+      plan: { ...id, version, directory, held: true, labels, initialStates: states, variableLength, ...made },
+      close,
+    };
   } catch (error) {
     await close();
     throw error;

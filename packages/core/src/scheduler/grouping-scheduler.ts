@@ -13,6 +13,8 @@ import {
   type BatchKey,
   hasDeadlines,
   isShortestFirst,
+  PAD_INPUTS,
+  padSetting,
   type ShareOptions,
   sharedBy,
   targetLatencyMs,
@@ -388,6 +390,21 @@ export function planVariableLength(
   return { variableLength: { grouping: { batchBy, cost, maxBatchCost }, padded, padding }, problems };
 }
 
+/**
+ * Reads which inputs the configuration of a model in a repository fills up.
+ *
+ * @throws TritonError INVALID_ARG for inputs that cannot be filled up, and without a dynamic batcher
+ */
+export function padsOfConfig(config: ModelConfig): VariableLength | undefined {
+  const pad = padSetting(config);
+  if (pad === undefined) return undefined;
+  const option = `parameter '${PAD_INPUTS}' of model '${config.name}'`;
+  const problems = padProblems(pad, config, option);
+  if (config.dynamicBatching === undefined) problems.push(`${option} has no effect without dynamic_batching`);
+  if (problems.length > 0) throw errorFor("INVALID_CONFIG", problems.join("; "));
+  return planVariableLength({ pad }, [], [], config).variableLength;
+}
+
 function paddedInputs(pad: VariableLengthOptions["pad"], config: ModelConfig): ReadonlySet<string> {
   if (typeof pad !== "function") return new Set(Object.keys(pad ?? {}));
   return new Set(config.input.filter(isVariable).map(({ name }) => name));
@@ -416,21 +433,25 @@ function groupingProblems({ batchBy, cost, maxBatchCost }: VariableLengthOptions
   return problems;
 }
 
-function padProblems(pad: VariableLengthOptions["pad"], config: ModelConfig): string[] {
+function padProblems(
+  pad: VariableLengthOptions["pad"],
+  config: ModelConfig,
+  option = "config.batcher.pad",
+): string[] {
   if (pad === undefined || typeof pad === "function") return [];
   if (typeof pad !== "object" || pad === null) {
-    return [`config.batcher.pad: expected values by input name, or a function, got ${typeof pad}`];
+    return [`${option}: expected values by input name, or a function, got ${typeof pad}`];
   }
   return Object.entries(pad).flatMap(([name, value]) => {
     const input = config.input.find((one) => one.name === name);
-    const where = `config.batcher.pad names input '${name}', which`;
+    const where = `${option} names input '${name}', which`;
     if (input === undefined) return [`${where} the model does not have`];
     if (!isVariable(input)) return [`${where} has no variable dimension`];
     if (input.allowRaggedBatch || input.isShapeTensor) return [`${where} is ragged or a shape tensor`];
     const datatype = fromConfigDataType(input.dataType);
     if (datatype === undefined) return [];
     try {
-      elementOf(value, datatype, `config.batcher.pad of input '${name}'`);
+      elementOf(value, datatype, `${option} of input '${name}'`);
       return [];
     } catch (error) {
       return [TritonError.from(error).message];

@@ -18,6 +18,8 @@ class TritonPythonModel:
         self.rate = int(number("sample_rate", 16_000))
         bins, length = int(number("num_mel_bins", 80)), number("frame_length_in_ms", 25.0)
         self.fbank = Fbank(self.rate, bins, length, number("frame_shift_in_ms", 10.0))
+        # tritonjs refuses longer audio by its shape, before it is copied to this process. Triton ignores the attribute.
+        self.tritonjs_max_elements = {"wav": MOST_SECONDS * self.rate}
 
     def execute(self, requests):
         return [self.answer(request) for request in requests]
