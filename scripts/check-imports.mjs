@@ -115,6 +115,7 @@ const ORDER = {
     "trace",
     "analyze",
     "optimize",
+    "repo-add",
     "types",
     "commands",
   ],

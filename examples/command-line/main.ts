@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 /*
- * The commands that write a repository of models, check one, write its types, serve it and complete command lines, as
+ * The commands that write a repository of models, check one, write its types, add a trained model, serve it and complete command lines, as
  * programs of their own.
  *
  *   npm start
@@ -30,6 +30,8 @@ const [checked] = await once(tritonjs(["config", "check", "models"]), "exit");
 console.log(`exit code ${checked}`);
 
 await once(tritonjs(["types", "models"]), "exit");
+
+await once(tritonjs(["repo", "add", "../tree-ensemble/model/fraud.json", "--dry-run"]), "exit");
 
 interface LogLine {
   readonly level: string;

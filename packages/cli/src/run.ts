@@ -119,6 +119,11 @@ const TOOLS: Readonly<Record<string, Tool>> = {
     usage: "<model> [options]",
     load: async () => (await import("./optimize/optimize-command.js")).optimizeCommand,
   },
+  repo: {
+    description: "add a trained model to a model repository; `tritonjs repo add --help` has the options",
+    usage: "add <directory or file> [options]",
+    load: async () => (await import("./repo-add/repo-command.js")).repoCommand,
+  },
   replay: {
     description: "predict what other configurations would make of a recorded trace",
     usage: "<traces...> --config <file> [options]",

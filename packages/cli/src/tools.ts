@@ -16,6 +16,7 @@ export type {
 export { type OptimizeOptions, type OptimizeResult, optimize } from "./optimize/optimize.js";
 export type { SampleOptions } from "./optimize/optimize-samples.js";
 export { perf } from "./perf/perf.js";
+export { type AddedModel, type AddModelOptions, addModel } from "./repo-add/add-model.js";
 export type { BatchTimes, SimulatedBatch } from "./simulate/simulate.js";
 export {
   type ClosedLoop,

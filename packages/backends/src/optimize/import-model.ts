@@ -14,7 +14,13 @@ export interface ModelImporter {
    * @returns its path
    * @throws TritonError INVALID_ARG for files that are damaged, UNSUPPORTED that names an operator and its node
    */
-  toOnnx(path: string, folder: string): Promise<string>;
+  toOnnx(path: string, folder: string, options: ImportOptions): Promise<string>;
+}
+
+/** Settings of importers. */
+export interface ImportOptions {
+  /** Python of steps that need one. @default TRITONJS_PYTHON, or python3 */
+  readonly python?: string;
 }
 
 /** Signs by which a model is recognised. */
@@ -79,10 +85,14 @@ const HEAD = 64;
  * @param folder for files that importers write
  * @throws TritonError NOT_FOUND for a missing file, UNSUPPORTED for a format that is not read, with what to do
  */
-export async function importModel(path: string, folder: string): Promise<string> {
+export async function importModel(
+  path: string,
+  folder: string,
+  options: ImportOptions = {},
+): Promise<string> {
   const place = await placeOf(path);
   const importer = IMPORTERS.find((one) => one.recognizes(place));
-  if (importer !== undefined) return importer.toOnnx(path, folder);
+  if (importer !== undefined) return importer.toOnnx(path, folder, options);
   if (place.isDirectory) {
     const inside = join(path, "model.onnx");
     if ((await stat(inside).catch(() => undefined))?.isFile()) return inside;

@@ -3,6 +3,13 @@ export type { DynamicInt8Options } from "../onnx-graph/dynamic-int8.js";
 export { FLOAT_OPERATORS } from "../onnx-graph/half-precision.js";
 export type { Int4Options } from "../onnx-graph/int4-weights.js";
 export type { LayerOptions, VariantChanges } from "../onnx-graph/layer-choice.js";
+export {
+  addPooling,
+  addScores,
+  type PoolingHead,
+  type PoolingMode,
+  type ScoreActivation,
+} from "../onnx-graph/model-head.js";
 export { OnnxModel, replaceFile, type WriteOptions } from "../onnx-graph/onnx-model.js";
 export type { CalibrationMethod, ValueRange } from "../onnx-graph/quantization.js";
 export type { CalibrationOptions } from "./calibrate.js";
@@ -15,7 +22,7 @@ export {
   type VariantComparison,
 } from "./compare-models.js";
 export { type GenerateOptions, generateSamples } from "./generate-samples.js";
-export { type ImportPlace, importModel, type ModelImporter } from "./import-model.js";
+export { type ImportOptions, type ImportPlace, importModel, type ModelImporter } from "./import-model.js";
 export { ModelRunner, type RunOptions, type Sample } from "./model-runner.js";
 export {
   makeVariant,

@@ -10,7 +10,7 @@ import { EXPLANATION, OUTPUT, planAnswers } from "./scorer.js";
  */
 
 export { trees } from "./forest-backend.js";
-export type { ModelType } from "./read-forest.js";
+export { detectModelType, FILE_NAMES as TREE_FILE_NAMES, type ModelType } from "./read-forest.js";
 export type { TreesOptions } from "./tree-model.js";
 export { TreeModel } from "./tree-model.js";
 
