@@ -214,7 +214,7 @@ async function turn(triton, { name, rows: count, inFlight, inputs }) {
   const end = begin + (5 * TURN_MS) / 4;
   let [last, answered, isWarm] = [begin, 0, false];
   const client = async () => {
-    while (last < end) {
+    while (last < end || answered === 0) {
       await triton.infer(name, inputs);
       last = performance.now();
       if (isWarm) answered += count;
