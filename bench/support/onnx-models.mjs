@@ -144,6 +144,7 @@ export const onnxModels = {
   layer,
   tiny: () => classifier("tiny", [16], [gemm("x", 1, "y")], [weights("w1", 16, 10), weights("b1", 10)]),
   mlp: () => mlp("mlp", 2048, 4),
+  smallMlp: () => mlp("mlp", 1024, 2),
   conv: () =>
     conv(
       "conv",

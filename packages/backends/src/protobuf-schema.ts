@@ -14,10 +14,11 @@ export function messageRoot(
 ): protobuf.Root {
   const messages = Object.entries(schema).map(([message, text]) => {
     const fields = text.split(" ").filter((field) => field !== "");
-    return [message, { fields: Object.fromEntries(fields.map((field) => fieldOf(field, packed))) }];
+    const entries = fields.map((field) => fieldOf(field, packed));
+    // Each type says its edition: a type without one drops fields that are written with their default, such as `false`.
+    return [message, { edition: "proto2", fields: Object.fromEntries(entries) }];
   });
   return protobuf.Root.fromJSON({
-    options: { syntax: "proto2", edition: "proto2" },
     nested: { [name]: { nested: Object.fromEntries(messages) } },
   } as protobuf.INamespace);
 }

@@ -255,6 +255,11 @@ export class ValueHistogram {
     }
   }
 
+  /** Whether no finite value was counted. */
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
   /**
    * The range that a value is quantised over.
    *

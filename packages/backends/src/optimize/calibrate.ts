@@ -28,10 +28,12 @@ export async function openWithValues(model: OnnxModel, names: readonly string[])
 }
 
 /**
- * Finds the ranges of values inside a model on samples.
+ * Finds the ranges of values inside a model on samples. A value that is empty in all samples, such as the keys of no
+ * earlier tokens, gets no range: other shapes would fill it with numbers that no range was made for.
  *
  * @param names of FLOAT values
- * @throws TritonError INVALID_ARG without samples, and for samples that the model refuses
+ * @throws TritonError INVALID_ARG without samples, for samples that the model refuses, and for those that leave all
+ * values empty
  */
 export async function calibrate(
   model: OnnxModel,
@@ -60,7 +62,14 @@ export async function calibrate(
   } finally {
     await runner.close();
   }
-  return new Map([...histograms].map(([name, histogram]) => [name, histogram.range(method, percentile)]));
+  const filled = [...histograms].filter(([, histogram]) => !histogram.isEmpty);
+  if (filled.length === 0) {
+    const text =
+      `calibration of the ONNX model ${model.label}: expected samples with numbers in the layers, got ${samples.length} ` +
+      `that leave '${names[0]}' and all others empty: give samples of the shapes that are served`;
+    throw errorFor("INVALID_INPUT", text);
+  }
+  return new Map(filled.map(([name, histogram]) => [name, histogram.range(method, percentile)]));
 }
 
 /** The elements of a tensor of real numbers; undefined for another type. */

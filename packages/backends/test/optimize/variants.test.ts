@@ -220,6 +220,40 @@ describe("the choice of layers", () => {
   });
 });
 
+describe("samples that do not reach a layer", () => {
+  const twoProducts = () =>
+    onnxModel({
+      name: "two",
+      opset: 17,
+      inputs: ["a", "b"].map((name) => ({ name, elemType: "FLOAT" as const, dims: [`${name}_rows`, 32] })),
+      outputs: ["c", "d"].map((name) => ({ name, elemType: "FLOAT" as const, dims: ["rows", 32] })),
+      initializers: [{ name: "w", dims: [32, 32], data: weights(32, 32) }],
+      nodes: [
+        { op: "MatMul", name: "first", inputs: ["a", "w"], outputs: ["c"] },
+        { op: "MatMul", name: "second", inputs: ["b", "w"], outputs: ["d"] },
+      ],
+    });
+  const rows = (count: number) => Tensor.fromElements("FP32", [count, 32], weights(count, 32));
+
+  it("leave it as it is in static int8, and are refused if they reach none", async () => {
+    const prepared = await prepareModel(OnnxModel.decode(twoProducts()));
+    const make = (a: number, b: number) =>
+      makeVariant("static-int8", prepared, {
+        samples: [
+          new Map([
+            ["a", rows(a)],
+            ["b", rows(b)],
+          ]),
+        ],
+      });
+    expect((await make(4, 4)).changes.layers).toEqual(["first", "second"]);
+    expect((await make(4, 0)).changes.layers).toEqual(["first"]);
+    expect(await outcomeOf(make(0, 0))).toContain(
+      "expected samples with numbers in the layers, got 1 that leave 'a' and all others empty",
+    );
+  });
+});
+
 describe("the preparation of a model", () => {
   it("raises operator set 11, so that channels can have scales, and answers the same", async () => {
     const { opset: _, ...graph } = NETWORKS.convolution!;

@@ -33,12 +33,22 @@ const entries = <V>(id: number, map: Readonly<Record<string, V>>, write: (value:
   join(Object.entries(map).map(([key, value]) => field(id, join([field(1, key), field(2, write(value))]))));
 
 /** TensorFlow's numbers of types. */
-export const DT = { FLOAT: 1, INT32: 3, STRING: 7, INT64: 9, BOOL: 10, RESOURCE: 20 } as const;
+export const DT = {
+  FLOAT: 1,
+  DOUBLE: 2,
+  INT32: 3,
+  UINT8: 4,
+  STRING: 7,
+  INT64: 9,
+  BOOL: 10,
+  RESOURCE: 20,
+  VARIANT: 21,
+} as const;
 
 export interface TensorFile {
   readonly dtype: number;
   readonly shape: readonly number[];
-  readonly values: Float32Array | Int32Array | BigInt64Array | readonly string[];
+  readonly values: Float32Array | Float64Array | Int32Array | BigInt64Array | Uint8Array | readonly string[];
 }
 
 export const floats = (shape: readonly number[], values: readonly number[]): TensorFile => ({
@@ -60,7 +70,7 @@ const shapeOf = (dims: readonly number[]): Bytes =>
 
 function tensorOf({ dtype, shape, values }: TensorFile): Bytes {
   const content = ArrayBuffer.isView(values)
-    ? field(4, new Uint8Array(values.buffer))
+    ? field(4, new Uint8Array(values.buffer, values.byteOffset, values.byteLength))
     : field(
         8,
         (values as readonly string[]).map((one) => text.encode(one)),
@@ -70,22 +80,37 @@ function tensorOf({ dtype, shape, values }: TensorFile): Bytes {
 
 export type Attribute =
   | { readonly type: number }
+  | { readonly types: readonly number[] }
   | { readonly b: boolean }
+  | { readonly i: number }
   | { readonly f: number }
   | { readonly s: string }
   | { readonly func: string }
   | { readonly ints: readonly number[] }
-  | { readonly shape: readonly number[] }
+  | { readonly strings: readonly string[] }
+  | { readonly shape: readonly number[] | "unknown" }
   | { readonly tensor: TensorFile };
 
 function attributeOf(attribute: Attribute): Bytes {
   if ("type" in attribute) return field(6, attribute.type);
+  if ("types" in attribute) return field(1, field(6, join(attribute.types.map(varint))));
+  if ("i" in attribute) return field(3, attribute.i);
+  if ("strings" in attribute) {
+    return field(
+      1,
+      field(
+        2,
+        attribute.strings.map((one) => text.encode(one)),
+      ),
+    );
+  }
   if ("b" in attribute) return field(5, attribute.b);
   if ("f" in attribute) return floatField(4, attribute.f);
   if ("s" in attribute) return field(2, attribute.s);
   if ("func" in attribute) return field(10, field(1, attribute.func));
   if ("ints" in attribute) return field(1, field(3, join(attribute.ints.map(varint))));
-  if ("shape" in attribute) return field(7, shapeOf(attribute.shape));
+  if ("shape" in attribute)
+    return field(7, attribute.shape === "unknown" ? field(3, true) : shapeOf(attribute.shape));
   return field(8, tensorOf(attribute.tensor));
 }
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -7,17 +7,15 @@ import { Triton } from "@tritonjs/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
 import { repositoryRoot } from "../../../../test/support/repository.js";
+import { asFrozenGraph, asSavedModel, readGraphModel } from "./graph-model-to-saved-model.js";
 import {
-  type Attribute,
   constant,
   DT,
   type FunctionFile,
   floats,
   graphFile,
   int32,
-  type NodeFile,
   node,
-  type SavedModelFile,
   savedModelFiles,
 } from "./saved-model-files.js";
 
@@ -48,105 +46,10 @@ async function write(files: ReadonlyMap<string, Uint8Array>, folder = ""): Promi
   return join(directory, folder);
 }
 
-interface JsonNode {
-  readonly name: string;
-  readonly op: string;
-  readonly input: readonly string[];
-}
+const FLOAT = { T: { type: DT.FLOAT } };
 
-/** The checked-in GraphModel: its nodes, and its weights by name. */
-function graphModel() {
-  const { modelTopology, weightsManifest } = JSON.parse(
-    readFileSync(join(flowers, "model.json"), "utf8"),
-  ) as {
-    modelTopology: { node: JsonNode[] };
-    weightsManifest: { paths: string[]; weights: { name: string; shape: number[]; dtype: string }[] }[];
-  };
-  const [{ paths, weights }] = weightsManifest as [(typeof weightsManifest)[number]];
-  const bytes = Buffer.concat(paths.map((path) => readFileSync(join(flowers, path))));
-  let offset = 0;
-  const tensors = weights.map(({ name, shape, dtype }) => {
-    const count = shape.reduce((product, dim) => product * dim, 1);
-    const part = Uint8Array.from(bytes.subarray(offset, offset + 4 * count)).buffer;
-    offset += 4 * count;
-    const tensor =
-      dtype === "float32"
-        ? { dtype: DT.FLOAT, shape, values: new Float32Array(part) }
-        : { dtype: DT.INT32, shape, values: new Int32Array(part) };
-    return [name, tensor] as const;
-  });
-  return { nodes: modelTopology.node, weights: new Map(tensors) };
-}
-
-const FLOAT: Readonly<Record<string, Attribute>> = { T: { type: DT.FLOAT } };
-const ATTRIBUTES: Readonly<Record<string, Readonly<Record<string, Attribute>>>> = {
-  Placeholder: { dtype: { type: DT.FLOAT }, shape: { shape: [-1, 4] } },
-  MatMul: { ...FLOAT, transpose_a: { b: false } },
-  ArgMax: { ...FLOAT, output_type: { type: DT.INT64 } },
-};
-
-/** The network as TensorFlow 2 saves it: in a function, with variables, inside of the function of the signature. */
-function asSavedModel(compressed: boolean): SavedModelFile {
-  const { nodes, weights } = graphModel();
-  const variables = [...weights].filter(([, { dtype }]) => dtype === DT.FLOAT);
-  const inner: NodeFile[] = [];
-  for (const { name, op, input } of nodes) {
-    if (op === "Placeholder") continue;
-    const weight = weights.get(name);
-    if (weight?.dtype === DT.FLOAT) inner.push(node(name, "ReadVariableOp", [`${name}_resource`]));
-    else if (weight !== undefined) inner.push(constant(name, weight));
-    else {
-      const taken = input.map((one) =>
-        one === "serving_measures" ? "inputs" : `${one}:${weights.has(one) ? "value" : "z"}:0`,
-      );
-      inner.push(node(name, op, taken, ATTRIBUTES[op] ?? FLOAT));
-    }
-  }
-  const resources = Object.fromEntries(variables.map(([name]) => [`${name}_resource`, DT.RESOURCE]));
-  const outputs = { scores: "Identity:z:0", kind: "best:output:0" };
-  const model: FunctionFile = {
-    name: "__inference_model_1",
-    inputs: { inputs: DT.FLOAT, ...resources },
-    nodes: inner,
-    outputs,
-  };
-  const wrapper: FunctionFile = {
-    name: "__inference_signature_wrapper_2",
-    inputs: model.inputs,
-    nodes: [
-      node("call", "StatefulPartitionedCall", Object.keys(model.inputs), { f: { func: model.name } }),
-      node("scores", "Identity", ["call:output:0", "^call"]),
-      node("kind", "Identity", ["call:output:1", "^call"]),
-    ],
-    outputs: { scores: "scores:output:0", kind: "kind:output:0" },
-  };
-  return {
-    nodes: [
-      node("serving_measures", "Placeholder", [], ATTRIBUTES.Placeholder),
-      ...variables.map(([name]) =>
-        node(`${name}_handle`, "VarHandleOp", [], { shared_name: { s: `layers/${name}` } }),
-      ),
-      node(
-        "StatefulPartitionedCall",
-        "StatefulPartitionedCall",
-        ["serving_measures", ...variables.map(([name]) => `${name}_handle`)],
-        { f: { func: wrapper.name } },
-      ),
-    ],
-    functions: [model, wrapper],
-    signatures: {
-      serving_default: {
-        inputs: { measures: { name: "serving_measures:0", dtype: DT.FLOAT, shape: [-1, 4] } },
-        outputs: {
-          scores: { name: "StatefulPartitionedCall:0", dtype: DT.FLOAT, shape: [-1, 3] },
-          kind: { name: "StatefulPartitionedCall:1", dtype: DT.INT64, shape: [-1] },
-        },
-      },
-    },
-    variables: Object.fromEntries(variables.map(([name, tensor]) => [`layers/${name}`, tensor])),
-    compressed,
-  };
-}
+/** The checked-in GraphModel, which the files are made from. */
+const flowersModel = () => readGraphModel(join(flowers, "model.json"));
 
 async function answerOf(name: string, path: string, inputs = { measures }): Promise<Record<string, unknown>> {
   const model = triton.bind({ modelName: name, inferFunc: tensorflow({ model: path, runtime: "cpu" }) });
@@ -158,7 +61,7 @@ describe("a SavedModel without TensorFlow", () => {
   it.each([false, true])(
     "answers as the GraphModel that it was made from (compressed index: %s)",
     async (compressed) => {
-      const path = await write(savedModelFiles(asSavedModel(compressed)));
+      const path = await write(savedModelFiles(asSavedModel(flowersModel(), compressed)));
       const source = await answerOf("source", join(flowers, "model.json"));
       expect(await answerOf("saved", path)).toEqual(source);
       expect(source.kind).toEqual([0n, 2n, 2n]);
@@ -167,7 +70,7 @@ describe("a SavedModel without TensorFlow", () => {
   );
 
   it("is served from a repository, batched", async () => {
-    await write(savedModelFiles(asSavedModel(false)), "models/m/1/model.savedmodel");
+    await write(savedModelFiles(asSavedModel(flowersModel())), "models/m/1/model.savedmodel");
     const served = new Triton({ modelRepository: join(directory, "models"), logInfo: false });
     await served.ready();
     expect(served.service.modelConfig("m", "")).toMatchObject({
@@ -299,12 +202,10 @@ describe("a SavedModel without TensorFlow", () => {
 });
 
 it("a frozen graph answers as the GraphModel that it was made from", async () => {
-  const { nodes, weights } = graphModel();
-  const frozen = nodes.map(({ name, op, input }) => {
-    const weight = weights.get(name);
-    return weight === undefined ? node(name, op, input, ATTRIBUTES[op] ?? FLOAT) : constant(name, weight);
-  });
-  const path = await write(new Map([["model.graphdef", graphFile({ nodes: frozen })]]), "models/frozen/1");
+  const path = await write(
+    new Map([["model.graphdef", graphFile({ nodes: asFrozenGraph(flowersModel()) })]]),
+    "models/frozen/1",
+  );
   await writeFile(
     join(dirname(path), "config.pbtxt"),
     'platform: "tensorflow_graphdef" max_batch_size: 8 parameters { key: "runtime" value { string_value: "cpu" } } input { name: "serving_measures" data_type: TYPE_FP32 dims: [ 4 ] }' +

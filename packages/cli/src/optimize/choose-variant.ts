@@ -103,25 +103,60 @@ export function errorFault(
 
 /** The run that counts for a goal: the fastest answer, or the most rows a second. Undefined if none was measured. */
 export function bestRunFor(
-  { runs }: VariantReport,
+  variant: VariantReport,
   goal: OptimizeGoal,
-  { latencyBudgetMs }: VariantLimits,
+  limits: VariantLimits,
 ): VariantRun | undefined {
-  const allowed = runs.filter(({ p99Ms }) => latencyBudgetMs === undefined || p99Ms <= latencyBudgetMs);
   const better = (a: VariantRun, b: VariantRun) =>
     goal === "latency" ? a.latencyMs < b.latencyMs : a.rate > b.rate;
-  return allowed.reduce<VariantRun | undefined>(
+  return allowedRuns(variant, limits).reduce<VariantRun | undefined>(
     (best, run) => (best === undefined || better(run, best) ? run : best),
     undefined,
   );
 }
 
-/** The variant that a goal chooses, the run that counts, and why. */
-export interface VariantChoice {
+/** A variant, and a run of it. */
+export interface VariantEntry {
   readonly variant: VariantReport;
   readonly run: VariantRun | undefined;
+}
+
+/** The variant that a goal chooses, the run that counts, and why. */
+export interface VariantChoice extends VariantEntry {
   readonly reason: string;
 }
+
+/** Runs that one measurement does not tell from the best: those that are worse by less than this share. */
+const NEAR = 0.25;
+
+/** Runs that are measured again at most. */
+const MOST_LEADERS = 6;
+
+/**
+ * The runs near the best one, the best first. Each is a candidate for the choice, also those of one variant: the best of
+ * many measurements is better by luck than it is.
+ */
+export function leadingRuns(
+  variants: readonly VariantReport[],
+  goal: OptimizeGoal,
+  limits: VariantLimits,
+): VariantEntry[] {
+  if (goal === "size") return [];
+  const entries = withinLimits(variants, limits)
+    .flatMap((variant) => allowedRuns(variant, limits).map((run) => ({ variant, run })))
+    .toSorted((a, b) => costOf(a, goal) - costOf(b, goal));
+  const least = entries.length > 0 ? costOf(entries[0]!, goal) : 0;
+  return entries.filter((entry) => costOf(entry, goal) * (1 - NEAR) <= least).slice(0, MOST_LEADERS);
+}
+
+const withinLimits = (variants: readonly VariantReport[], { maxBytes }: VariantLimits) =>
+  variants.filter(({ fault, bytes }) => fault === undefined && (maxBytes === undefined || bytes <= maxBytes));
+
+const allowedRuns = ({ runs }: VariantReport, { latencyBudgetMs }: VariantLimits) =>
+  runs.filter(({ p99Ms }) => latencyBudgetMs === undefined || p99Ms <= latencyBudgetMs);
+
+const costOf = ({ variant, run }: VariantEntry, goal: OptimizeGoal) =>
+  goal === "size" ? variant.bytes : goal === "latency" ? run!.latencyMs : 1 / run!.rate;
 
 /**
  * Chooses a variant: among those without a fault and within the limits, the one that is best for the goal. Variants that
@@ -132,15 +167,11 @@ export function chooseVariant(
   goal: OptimizeGoal,
   limits: VariantLimits,
 ): VariantChoice | undefined {
-  const able = variants.filter(
-    ({ fault, bytes }) => fault === undefined && (limits.maxBytes === undefined || bytes <= limits.maxBytes),
-  );
-  const entries = able
+  const entries = withinLimits(variants, limits)
     .map((variant) => ({ variant, run: bestRunFor(variant, goal, limits) }))
     .filter(({ run }) => run !== undefined || (goal === "size" && limits.latencyBudgetMs === undefined));
   if (entries.length === 0) return undefined;
-  const cost = ({ variant, run }: (typeof entries)[number]) =>
-    goal === "size" ? variant.bytes : goal === "latency" ? run!.latencyMs : 1 / run!.rate;
+  const cost = (entry: VariantEntry) => costOf(entry, goal);
   const least = Math.min(...entries.map(cost));
   const equal = entries.filter((entry) => cost(entry) <= least * (1 + (goal === "size" ? 0 : EQUAL)));
   const chosen = equal.toSorted((a, b) => a.variant.bytes - b.variant.bytes || cost(a) - cost(b))[0]!;
@@ -148,8 +179,8 @@ export function chooseVariant(
 }
 
 function reasonOf(
-  { variant, run }: { readonly variant: VariantReport; readonly run: VariantRun | undefined },
-  entries: readonly { readonly variant: VariantReport; readonly run: VariantRun | undefined }[],
+  { variant, run }: VariantEntry,
+  entries: readonly VariantEntry[],
   goal: OptimizeGoal,
   equal: number,
 ): string {

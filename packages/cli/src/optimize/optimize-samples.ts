@@ -82,7 +82,7 @@ async function givenSamples(
     inputs: runner.inputs.map(({ name, dtype, shape }) => ({
       name,
       datatype: dtype,
-      dims: isBatched ? shape.slice(1) : shape,
+      dims: rowShape(shape, isBatched),
       optional: false,
       isShapeTensor: false,
     })),
@@ -93,10 +93,14 @@ async function givenSamples(
     inputData: paths,
     ...(shapes !== undefined && { shapes }),
   });
+  const ranks = new Map(runner.inputs.map(({ name, shape }) => [name, shape.length]));
   return payloads.map(
     ({ inputs }) =>
       new Map(
-        inputs.map(({ name, datatype, shape, bytes }) => [name, Tensor.fromBytes(datatype, shape, bytes)]),
+        inputs.map(({ name, datatype, shape, bytes }) => {
+          const dims = isBatched ? shape.slice(0, ranks.get(name)) : shape;
+          return [name, Tensor.fromBytes(datatype, dims, bytes)];
+        }),
       ),
   );
 }
@@ -116,6 +120,12 @@ async function readLabels(path: string): Promise<number[]> {
     });
 }
 
+/** The shape of one row as a configuration has it: `[1]` for a tensor that is nothing but its rows. */
+export function rowShape(shape: readonly number[], isBatched: boolean): readonly number[] {
+  if (!isBatched) return shape;
+  return shape.length > 1 ? shape.slice(1) : [1];
+}
+
 /**
  * Samples as a file of input data, as `tritonjs perf --input-data` reads it.
  *
@@ -129,8 +139,7 @@ export function inputFile(
   const entry = (tensors: ReadonlyMap<string, Tensor>) =>
     Object.fromEntries(
       [...tensors].map(([name, { shape, bytes }]) => {
-        const rows = isBatched ? shape.slice(1) : shape;
-        return [name, { b64: Buffer.from(bytes).toString("base64"), shape: rows }];
+        return [name, { b64: Buffer.from(bytes).toString("base64"), shape: rowShape(shape, isBatched) }];
       }),
     );
   const file = {

@@ -19,21 +19,23 @@ import {
 import { Checkpoint } from "../analyze/analysis.js";
 import type { Candidate, CandidateResult } from "../analyze/candidate.js";
 import { candidateKey, variantConfig } from "../analyze/candidate.js";
-import { runInTurns } from "../analyze/run-candidate.js";
+import { runInTurns, type Turn, withRound } from "../analyze/run-candidate.js";
 import type { RealMeasuring } from "../analyze/served-machines.js";
 import { cleanUpAtExit } from "../exit-cleanups.js";
 import { invalidOption } from "../tool-errors.js";
 import {
   chooseVariant,
+  leadingRuns,
   type OptimizeGoal,
   runOf,
   type VariantChoice,
+  type VariantEntry,
   type VariantLimits,
   type VariantReport,
 } from "./choose-variant.js";
 import { canBatch, inputFile, type SampleOptions, type SampleSet, samplesOf } from "./optimize-samples.js";
 import { checkServedModel, writeServedModel } from "./served-repository.js";
-import { addToRepository, loadKey, VariantMachine } from "./variant-machine.js";
+import { addToRepository, loadKey, type VariantLoad, VariantMachine } from "./variant-machine.js";
 import { VariantWorkshop, type WrittenVariant } from "./variant-workshop.js";
 
 /** Options of {@link optimize}. */
@@ -254,28 +256,57 @@ class OptimizeRun {
         this.#say(
           `measuring ${able.length} forms with ${batchSize} rows a request${threads > 0 ? `, ${threads} threads` : ""}`,
         );
-        const candidates = able.map(
-          ({ report }): Candidate => ({
-            [loadKey({ variant: report.name, batchSize })]: threads > 0 ? { threads } : {},
-          }),
+        const candidates = able.map(({ report }) =>
+          candidateOf({ variant: report.name, batchSize }, threads),
         );
         const open = candidates.filter((candidate) => !known.has(candidateKey(candidate)));
-        await this.#runTurns(machine, open, results);
+        const levels = this.#concurrency.map(levelOf);
+        await this.#runTurns(
+          machine,
+          open.map((candidate) => ({ candidate, levels })),
+          results,
+        );
         await checkpoint.write(results);
         if (checkpoint.fault !== undefined) this.#say(`error: ${checkpoint.fault}; the run goes on`);
       }
     }
-    return written.map(({ report }) => withRuns(report, results));
+    const reports = () => written.map(({ report }) => withRuns(report, results));
+    await this.#measureAgain(leadingRuns(reports(), this.#goal, this.options), machine, results);
+    await checkpoint.write(results);
+    return reports();
+  }
+
+  /**
+   * Measures the best loads again, in turns of their own. Each was one of many, so the first of them may only have been
+   * lucky.
+   */
+  async #measureAgain(
+    leaders: readonly VariantEntry[],
+    machine: VariantMachine,
+    results: CandidateResult[],
+  ): Promise<void> {
+    if (leaders.length < 2 || this.#signal.aborted) return;
+    this.#say(`measuring the best ${leaders.length} again`);
+    const turns = leaders.map(({ variant, run }) => ({
+      candidate: candidateOf({ variant: variant.name, batchSize: run!.batchSize }, run!.threads),
+      levels: [levelOf(run!.concurrency)],
+    }));
+    for (let round = 0; round < FINAL_ROUNDS && !this.#signal.aborted; round++) {
+      const again: CandidateResult[] = [];
+      await this.#runTurns(machine, turns, again);
+      for (const { candidate, runs } of again) {
+        const place = results.findIndex((one) => candidateKey(one.candidate) === candidateKey(candidate));
+        results[place] = withRound(results[place]!, runs);
+      }
+    }
   }
 
   async #runTurns(
     machine: VariantMachine,
-    candidates: readonly Candidate[],
+    turns: readonly Turn[],
     results: CandidateResult[],
   ): Promise<void> {
     const signal = this.#signal;
-    const concurrency = this.options.concurrency ?? (this.#goal === "latency" ? [1] : [1, 4]);
-    const levels = concurrency.map((value) => ({ mode: "concurrency", value }) as const);
     await runInTurns(
       {
         machine,
@@ -289,8 +320,12 @@ class OptimizeRun {
           results.push({ candidate: turn.candidate, runs, ...(fault !== undefined && { fault }) });
         },
       },
-      candidates.map((candidate) => ({ candidate, levels })),
+      turns,
     );
+  }
+
+  get #concurrency(): readonly number[] {
+    return this.options.concurrency ?? (this.#goal === "latency" ? [1] : [1, 4]);
   }
 
   async #serve(
@@ -381,6 +416,15 @@ class OptimizeRun {
     this.options.onProgress?.(text);
   }
 }
+
+/** Times that the best loads are measured again. */
+const FINAL_ROUNDS = 3;
+
+const candidateOf = (load: VariantLoad, threads: number): Candidate => ({
+  [loadKey(load)]: threads > 0 ? { threads } : {},
+});
+
+const levelOf = (value: number) => ({ mode: "concurrency", value }) as const;
 
 /** A link to a model's file under the name that repositories have, with its files of external data. */
 async function linkModelFile(from: string, to: string): Promise<void> {

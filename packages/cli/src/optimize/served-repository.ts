@@ -5,7 +5,7 @@ import { writePrototxt } from "@tritonjs/core/config";
 import type { ModelConfig, ModelWarmup } from "@tritonjs/protocol";
 import { toConfigDataType } from "@tritonjs/protocol";
 import { type RealMeasuring, RepositoryMachine, withoutPinnedMemory } from "../analyze/served-machines.js";
-import { inputFile } from "./optimize-samples.js";
+import { inputFile, rowShape } from "./optimize-samples.js";
 
 /** Parts of a repository. */
 export interface ModelToServe {
@@ -79,7 +79,7 @@ function warmupOf(
   const inputs = [...sample].map(([input, tensor], i) => {
     const inputDataFile = `input_${i}`;
     files.push([join("warmup", inputDataFile), tensor.bytes]);
-    const dims = isBatched ? tensor.shape.slice(1) : tensor.shape;
+    const dims = rowShape(tensor.shape, isBatched);
     return [input, { dataType: toConfigDataType(tensor.datatype), dims, inputDataFile }] as const;
   });
   const warmup = {

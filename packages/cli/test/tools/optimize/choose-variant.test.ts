@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import {
   chooseVariant,
   errorFault,
+  leadingRuns,
   type VariantReport,
   type VariantRun,
 } from "../../../src/optimize/choose-variant.js";
@@ -71,6 +72,25 @@ describe("the choice of a form", () => {
     expect(chooseVariant(forms, "rate", { latencyBudgetMs: 10 })?.run?.rate).toBe(150);
     expect(chooseVariant(forms, "rate", { latencyBudgetMs: 1 })).toBeUndefined();
     expect(chooseVariant(forms, "rate", { maxBytes: 300 })).toBeUndefined();
+  });
+});
+
+describe("the runs that are measured again", () => {
+  it("are those near the best, of any form and load, the best first", () => {
+    const forms = [
+      original,
+      form("fast", 800, [run(900), run(1000, { batchSize: 8 })]),
+      form("prompt", 700, [run(760, { concurrency: 4 }), run(300)]),
+      form("wrong", 100, [run(5000)], "output 'y' differs by 20.0%: at most 10.0% are allowed"),
+    ];
+    const found = leadingRuns(forms, "rate", {}).map(({ variant, run }) => [variant.name, run!.rate]);
+    expect(found).toEqual([
+      ["fast", 1000],
+      ["fast", 900],
+      ["prompt", 760],
+    ]);
+    expect(leadingRuns(forms, "size", {})).toEqual([]);
+    expect(leadingRuns(forms, "rate", { latencyBudgetMs: 1 })).toEqual([]);
   });
 });
 
