@@ -73,6 +73,15 @@ export class PrefixDirectory {
     return join(this.path, name);
   }
 
+  /** Names of its files with an ending. */
+  async names(ending: string): Promise<readonly string[]> {
+    const all = await readdir(this.path).catch((error: NodeJS.ErrnoException) => {
+      this.#complain("read", error);
+      return [];
+    });
+    return all.filter((name) => name.endsWith(ending) && OWN_FILE.test(name));
+  }
+
   async has(name: string): Promise<boolean> {
     const found = await stat(this.pathOf(name)).catch(() => undefined);
     return found?.isFile() === true;
@@ -103,7 +112,7 @@ export class PrefixDirectory {
   /**
    * Writes a file, after the deletion of others where the limit demands it. Readers see all of it or nothing.
    *
-   * @param size bytes that it will have
+   * @param size bytes that it will have, as far as they are known
    * @param write writes the content to a path
    * @returns false if it was not written
    */
@@ -115,9 +124,11 @@ export class PrefixDirectory {
       await write(unfinished);
       const at = new Date(this.now());
       await utimes(unfinished, at, at);
+      const { size: written } = await stat(unfinished);
       await rename(unfinished, this.pathOf(name));
-      this.#bytes = (this.#bytes ?? 0) + size;
-      this.#writtenSinceListing += size;
+      this.#bytes = (this.#bytes ?? 0) + written;
+      this.#writtenSinceListing += written;
+      if (this.#bytes > this.maxBytes) await this.#makeRoom(0);
       return true;
     } catch (error) {
       this.#pausedUntil = this.now() + PAUSE_MS;
