@@ -90,6 +90,7 @@ const ORDER = {
     "text-answer.ts",
     "text-generator.ts",
     "text-embedder.ts",
+    "prefix-directory.ts",
     "decoder",
     "llamacpp",
     "openai",

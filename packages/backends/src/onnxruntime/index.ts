@@ -18,6 +18,7 @@ import { precisionForm, requestedPrecision } from "./precision-form.js";
 
 export { type DescribedLibrary, describeLibraries, diagnoseGpus } from "./diagnose-gpus.js";
 export { type ExaminedMachine, type GpuFinding, hasNothingOfNvidia } from "./gpu-doctor.js";
+export { hashOfModel } from "./onnx-file.js";
 export type { OnnxEngine, OnnxRuntimeOptions } from "./onnx-options.js";
 export { OnnxSession, type OnnxSessionOptions, openSession } from "./onnx-session.js";
 export type { GlobalThreads } from "./ort-c-api.js";

@@ -1,4 +1,5 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { closeSync, createReadStream, fstatSync, openSync, readSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { assertInside, isInside, linkedDirectories } from "@tritonjs/core/internal/worker";
 import { errorFor } from "@tritonjs/protocol";
@@ -155,6 +156,18 @@ export function externalLocations(path: string): ReadonlySet<string> {
   } finally {
     source.close();
   }
+}
+
+/** A hash of a model's file and of the files that its tensors name, as hexadecimal digits of SHA-256. */
+export async function hashOfModel(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  const add = async (file: string) => {
+    for await (const piece of createReadStream(file, { highWaterMark: 1 << 20 }))
+      hash.update(piece as Buffer);
+  };
+  await add(path);
+  for (const location of [...externalLocations(path)].toSorted()) await add(join(dirname(path), location));
+  return hash.digest("hex");
 }
 
 class TensorWalk {

@@ -1,12 +1,10 @@
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { mkdir, stat, utimes } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { hasVnni } from "../onnx-graph/processor.js";
-import { externalLocations } from "./onnx-file.js";
+import { hashOfModel } from "./onnx-file.js";
 import { canonicalName } from "./provider-names.js";
 
 /** A precision into which a model is rewritten when it loads. */
@@ -69,7 +67,7 @@ export async function precisionForm(
   const folder = cacheFolder(settings);
   // Other processors get weights of 7 bits.
   const form = `${precision.toLowerCase()}${precision === "INT8" && !hasVnni() ? "-7" : ""}-${FORMAT}`;
-  const file = join(folder, `${await hashOf(model)}-${form}.onnx`);
+  const file = join(folder, `${await hashOfModel(model)}-${form}.onnx`);
   if ((await stat(file).catch(() => undefined))?.isFile()) {
     // The time of the last use, for those who clear the cache.
     await utimes(file, new Date(), new Date()).catch(() => {});
@@ -110,14 +108,4 @@ function inThread(task: PrecisionTask): Promise<void> {
       else reject(new TritonError(answer.code, answer.message));
     });
   });
-}
-
-async function hashOf(model: string): Promise<string> {
-  const hash = createHash("sha256");
-  const add = async (file: string) => {
-    for await (const piece of createReadStream(file)) hash.update(piece as Buffer);
-  };
-  await add(model);
-  for (const location of [...externalLocations(model)].toSorted()) await add(join(dirname(model), location));
-  return hash.digest("hex");
 }

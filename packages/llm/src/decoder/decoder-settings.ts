@@ -35,6 +35,13 @@ export interface DecoderLimits {
    */
   readonly prefixCacheBytes?: number | undefined;
   /**
+   * Directory in which keys and values of prompts are kept, so that they outlive the process. Processes may share it,
+   * also for different models. Only its owner can read it. A relative path belongs to the current directory.
+   */
+  readonly prefixDirectory?: string | URL | undefined;
+  /** Largest size of `prefixDirectory`. The least recently used prefixes are deleted first. @default 1 GiB */
+  readonly prefixDirectoryBytes?: number | undefined;
+  /**
    * Largest number of tokens that a step guesses for each text, from what followed its last tokens earlier in the prompt
    * or the text; 0 for none. Texts that copy take fewer steps, and are what they would be. @default 0
    */
@@ -67,8 +74,9 @@ export interface TextGenerationOptions extends DecoderLimits, Omit<OnnxRuntimeOp
 }
 
 /** Options that cross to the worker. */
-export type DecoderData = Omit<TextGenerationOptions, "directory" | "onWarning"> & {
+export type DecoderData = Omit<TextGenerationOptions, "directory" | "onWarning" | "prefixDirectory"> & {
   readonly directory: string;
+  readonly prefixDirectory?: string | undefined;
 };
 
 /** Defaults of {@link DecoderLimits}. */
@@ -87,6 +95,7 @@ const COUNTS = [
   "maxRunningRequests",
   "kvCacheBytes",
   "prefixCacheBytes",
+  "prefixDirectoryBytes",
   "prefillTokens",
   "contextLength",
 ] as const;
@@ -116,7 +125,8 @@ export function checkDecoderOptions(options: TextGenerationOptions): void {
     if (value === undefined || typeof value === "boolean") continue;
     problems.push(`${name}: expected true or false, got ${String(value)}`);
   }
-  const { dtype, file, unheldKeywords } = options;
+  const { dtype, file, unheldKeywords, prefixDirectory } = options;
+  if (prefixDirectory !== undefined) problems.push(...prefixDirectoryProblems(options));
   if (unheldKeywords !== undefined && unheldKeywords !== "refuse" && unheldKeywords !== "warn") {
     problems.push(`unheldKeywords: expected refuse or warn, got ${String(unheldKeywords)}`);
   }
@@ -128,6 +138,24 @@ export function checkDecoderOptions(options: TextGenerationOptions): void {
   }
   if (problems.length === 0) return;
   throw errorFor("INVALID_OPTION", `textGeneration: ${problems.join("; ")}`);
+}
+
+function prefixDirectoryProblems({
+  prefixDirectory: path,
+  prefixCache,
+  batchInvariant,
+}: TextGenerationOptions): string[] {
+  const problems: string[] = [];
+  if (!(path instanceof URL) && (typeof path !== "string" || path === "")) {
+    problems.push(`prefixDirectory: expected the path of a directory, got ${JSON.stringify(path)}`);
+  }
+  if (prefixCache === false) {
+    problems.push("prefixDirectory: expected prefixCache not to be false, because prefixes are kept from it");
+  }
+  if (batchInvariant === true) {
+    problems.push("prefixDirectory: expected no batchInvariant, because it computes each prompt as a whole");
+  }
+  return problems;
 }
 
 /** Settings for the generation of text in the files of a model. */

@@ -1,11 +1,12 @@
 import { createReadStream } from "node:fs";
 import { totalmem } from "node:os";
-import { openSession } from "@tritonjs/backends/onnxruntime";
+import { hashOfModel, openSession } from "@tritonjs/backends/onnxruntime";
 import type { InferContext } from "@tritonjs/core";
 import type { WorkerBatch, WorkerHost, WorkerModel } from "@tritonjs/core/backend";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import { shownTokens } from "../chat/answer-reader.js";
 import { ChatTemplate, withTexts } from "../chat/chat-template.js";
+import { PrefixDirectory } from "../prefix-directory.js";
 import { readConstraintVocabulary, StructuredOutput } from "../structured/structured-output.js";
 import { TextResponses } from "../text-answer.js";
 import { readTextRequest, type TextRequest } from "../text-request.js";
@@ -63,6 +64,8 @@ async function openDecoder(
     unheldKeywords = "refuse",
     kvCacheBytes,
     prefixCacheBytes,
+    prefixDirectory,
+    prefixDirectoryBytes,
     contextLength: givenLength,
     file,
     dtype,
@@ -113,7 +116,15 @@ async function openDecoder(
   const mostCached = Math.min(Math.floor(budget.tokens / 2), Math.floor(cacheBytes / ownBytes));
   const cachedTokens = prefixCache && !batchInvariant ? mostCached : 0;
   const limits = { contextLength, maxRunning: maxRunningRequests, prefillTokens, cachedTokens, pads };
-  const engine = new GenerationEngine(session, graph, budget, limits, report);
+  const keptPrefixes =
+    prefixDirectory === undefined
+      ? undefined
+      : {
+          directory: await PrefixDirectory.open(prefixDirectory, prefixDirectoryBytes, warn),
+          // Keys and values also depend on the provider, by rounding. The tokenizer decides which text a token is.
+          model: JSON.stringify([await hashOfModel(files.model), files.tokenizer, session.provider]),
+        };
+  const engine = new GenerationEngine(session, graph, budget, limits, report, undefined, keptPrefixes);
   const limit =
     contextLength <= budget.tokens
       ? `the context has ${contextLength} tokens`

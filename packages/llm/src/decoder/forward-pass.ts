@@ -316,7 +316,7 @@ export function detached(slice: KvSlice, layout: KvLayout): KvSlice {
 
 type KvElements = Float32Array | Uint16Array;
 
-function newElements(datatype: DataType, length: number): KvElements {
+export function newElements(datatype: DataType, length: number): KvElements {
   return datatype === "FP16" ? new Uint16Array(length) : new Float32Array(length);
 }
 
@@ -343,9 +343,12 @@ const SHORTEST_PREFIX = 8;
 /** Largest number of entries, because every prompt is compared with each of them. */
 const MOST_PREFIXES = 64;
 
-interface CachedPrefix {
+/** A prompt with its keys and values. */
+export interface CachedPrefix {
   readonly tokens: readonly number[];
   readonly past: KvSlice;
+  /** Number of prompts that began with it. */
+  uses: number;
 }
 
 /** Number of tokens that two prompts have in common at the beginning. */
@@ -379,6 +382,11 @@ export class PrefixCache {
     private readonly maxTokens: number,
   ) {}
 
+  /** What it holds, the least recently used first. */
+  get entries(): readonly CachedPrefix[] {
+    return this.#entries;
+  }
+
   /** Keys and values of the beginning of a prompt, without its last token, whose scores are needed. */
   find(prompt: readonly number[]): KvSlice | undefined {
     let best: CachedPrefix | undefined;
@@ -392,6 +400,7 @@ export class PrefixCache {
     if (best === undefined || !isWorthSharing(length)) return undefined;
     this.#entries = [...this.#entries.filter((entry) => entry !== best), best];
     this.hits++;
+    best.uses++;
     return { ...best.past, length };
   }
 
@@ -406,7 +415,8 @@ export class PrefixCache {
     while (this.tokens + prompt.length > this.maxTokens || this.#entries.length >= MOST_PREFIXES)
       this.#evict();
     const tokens = [...prompt];
-    this.#entries.push({ tokens, past: detached({ ...past, length: tokens.length }, this.layout) });
+    const own = detached({ ...past, length: tokens.length }, this.layout);
+    this.#entries.push({ tokens, past: own, uses: 0 });
     this.tokens += tokens.length;
   }
 

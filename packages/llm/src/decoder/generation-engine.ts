@@ -1,5 +1,6 @@
 import type { OnnxSession } from "@tritonjs/backends/onnxruntime";
 import { errorFor, TritonError } from "@tritonjs/protocol";
+import type { PrefixDirectory } from "../prefix-directory.js";
 import {
   commonLength,
   type DecoderGraph,
@@ -10,6 +11,7 @@ import {
   PrefixCache,
   type WantedScores,
 } from "./forward-pass.js";
+import { KeptPrefixes } from "./kept-prefixes.js";
 import { MOST_PREFILL_TOKENS, PrefillPace } from "./prefill-pace.js";
 import type { RunningText } from "./running-text.js";
 import type { EngineLoad } from "./text-generation.js";
@@ -62,10 +64,12 @@ export class GenerationEngine {
   #reported = "";
   readonly #cache: PrefixCache;
   readonly #pace: PrefillPace;
+  readonly #kept: KeptPrefixes | undefined;
 
   /**
    * @param sendReport receives the load when it has changed
    * @param now milliseconds of a clock
+   * @param keptPrefixes directory of the prefixes that are kept in files, and a text that tells models apart
    */
   constructor(
     private readonly session: OnnxSession,
@@ -74,9 +78,14 @@ export class GenerationEngine {
     private readonly limits: EngineLimits,
     private readonly sendReport: (load: EngineLoad) => void,
     private readonly now: () => number = () => performance.now(),
+    keptPrefixes?: { readonly directory: PrefixDirectory; readonly model: string },
   ) {
     this.#pace = new PrefillPace(limits.prefillTokens);
     this.#cache = new PrefixCache(graph.kv, limits.cachedTokens);
+    if (keptPrefixes === undefined) return;
+    const { directory, model } = keptPrefixes;
+    const isBusy = () => this.#running.length > 0;
+    this.#kept = new KeptPrefixes(directory, graph.kv, model, this.#cache, isBusy, now);
   }
 
   /** Adds a text. It is cancelled when its request is. */
@@ -112,9 +121,10 @@ export class GenerationEngine {
     this.sendReport(load);
   }
 
-  /** Resolves when no text is left. */
+  /** Resolves when no text is left, and the prefixes are in files. */
   async idle(): Promise<void> {
     await this.#loop;
+    await this.#kept?.save();
   }
 
   #wake(): void {
@@ -135,8 +145,10 @@ export class GenerationEngine {
         for (const text of [...this.#running, ...this.#waiting]) this.#fail(text, error);
       }
       this.report();
+      void this.#kept?.save();
     }
     this.#loop = undefined;
+    void this.#kept?.save();
   }
 
   async #step(): Promise<boolean> {
@@ -152,8 +164,9 @@ export class GenerationEngine {
     const { pads } = this.limits;
     const isBeside = this.#running.some((one) => one.isDecoding && !one.blocked);
     const waiting = this.#running.filter((one) => !one.isDecoding && !one.blocked);
-    for (const one of waiting) if (!one.scoresPrompt) one.past ??= this.#cache.find(one.tokens);
-    const plan = planPrefill(waiting, this.#pace.limit(isBeside), true, pads);
+    for (const one of waiting) this.#findPrefix(one);
+    const computable = this.#kept === undefined ? waiting : waiting.filter((one) => !one.blocked);
+    const plan = planPrefill(computable, this.#pace.limit(isBeside), true, pads);
     if (plan.length === 0) return false;
     const rows = plan.map(({ text, count }) => ({
       past: text.past,
@@ -175,6 +188,24 @@ export class GenerationEngine {
       await this.#advance(text, result.scores!);
     }
     return true;
+  }
+
+  /** Takes over the keys and values of a prompt that begins alike, from memory or from files. */
+  #findPrefix(text: RunningText): void {
+    if (text.scoresPrompt || text.past !== undefined) return;
+    text.past = this.#cache.find(text.tokens);
+    if (this.#kept === undefined || text.hasLooked) return;
+    text.hasLooked = true;
+    // The others go on meanwhile.
+    text.blocked = true;
+    void this.#kept.load(text.tokens, text.computed).then((past) => {
+      text.blocked = false;
+      if (past !== undefined && text.responses.isOpen) {
+        this.#cache.add(text.tokens.slice(0, past.length), past);
+        text.past = past;
+      }
+      this.#wake();
+    });
   }
 
   /** Computes the last token of each text whose prompt is computed, and chooses the next one. */

@@ -19,6 +19,8 @@ export class RunningText {
   past: KvSlice | undefined;
   /** True while its client has to catch up. */
   blocked = false;
+  /** True if it has looked for its beginning in files. */
+  hasLooked = false;
   readonly #sampler: TokenSampler;
   readonly #stream: TextStream;
   readonly #lookup: PromptLookup | undefined;

@@ -1,3 +1,4 @@
+import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
   type Backend,
@@ -44,8 +45,12 @@ import { findGraph } from "./model-files.js";
  * ```
  */
 export function textGeneration(options: TextGenerationOptions): Backend {
-  const { directory: given, onWarning, ...rest } = options;
+  const { directory: given, onWarning, prefixDirectory, ...others } = options;
   const directory = given instanceof URL ? fileURLToPath(given) : given;
+  const rest = {
+    ...others,
+    prefixDirectory: prefixDirectory instanceof URL ? fileURLToPath(prefixDirectory) : prefixDirectory,
+  };
   const warn = onWarning ?? ((message: string) => process.emitWarning(message, "TritonWarning"));
   return {
     backendName: "text_generation",
@@ -106,18 +111,24 @@ const NUMBER_PARAMETERS = {
   max_running_requests: "maxRunningRequests",
   kv_cache_bytes: "kvCacheBytes",
   prefix_cache_bytes: "prefixCacheBytes",
+  prefix_directory_bytes: "prefixDirectoryBytes",
   prefill_tokens: "prefillTokens",
   context_length: "contextLength",
   prompt_lookup_tokens: "promptLookupTokens",
   intra_op_thread_count: "intraOpNumThreads",
 } as const;
 
-const TEXT_PARAMETERS = { dtype: "dtype", file: "file", unheld_keywords: "unheldKeywords" } as const;
+const TEXT_PARAMETERS = {
+  dtype: "dtype",
+  file: "file",
+  unheld_keywords: "unheldKeywords",
+  prefix_directory: "prefixDirectory",
+} as const;
 const SWITCH_PARAMETERS = { prefix_cache: "prefixCache", batch_invariant: "batchInvariant" } as const;
 
 /**
  * The backend `text_generation` for models of a repository. A version's directory is a directory of
- * {@link textGeneration}. The parameters `dtype`, `file`, `unheld_keywords`, `max_running_requests`, `kv_cache_bytes`, `prefix_cache_bytes`, `prefill_tokens`, `context_length`, `prompt_lookup_tokens`,
+ * {@link textGeneration}. The parameters `dtype`, `file`, `unheld_keywords`, `max_running_requests`, `kv_cache_bytes`, `prefix_cache_bytes`, `prefix_directory`, `prefix_directory_bytes`, `prefill_tokens`, `context_length`, `prompt_lookup_tokens`,
  * `intra_op_thread_count`, `prefix_cache` and `batch_invariant` of the configuration are its options.
  */
 export const textGenerationBackend: BackendFactory = async (source) => {
@@ -136,7 +147,10 @@ function repositoryOptions(source: ModelSource): Partial<TextGenerationOptions> 
   const options: Record<string, number | boolean | string> = {};
   for (const [parameter, option] of Object.entries(TEXT_PARAMETERS)) {
     const text = parameterText(source, parameter);
-    if (text !== undefined) options[option] = text;
+    if (text === undefined) continue;
+    if (parameter === "prefix_directory" && !isAbsolute(text))
+      throw wrongParameter(source.name, parameter, "an absolute path", text);
+    options[option] = text;
   }
   for (const [parameter, option] of Object.entries(NUMBER_PARAMETERS)) {
     const text = parameterText(source, parameter);

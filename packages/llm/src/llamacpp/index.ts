@@ -1,3 +1,4 @@
+import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
   type Backend,
@@ -153,6 +154,12 @@ function repositoryOptions(source: ModelSource): LlamaCppOptions {
       throw wrongParameter(source.name, parameter, `an integer of at least ${least}`, text);
     }
     options[option] = value;
+  }
+  const directory = parameterText(source, "prefix_directory");
+  if (directory !== undefined) {
+    if (!isAbsolute(directory))
+      throw wrongParameter(source.name, "prefix_directory", "an absolute path", directory);
+    options.prefixDirectory = directory;
   }
   for (const [option, { parameter, values }] of Object.entries(LLAMA_CHOICES)) {
     const text = parameterText(source, parameter);

@@ -1,4 +1,5 @@
 import { setImmediate } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { importPeer, notLoaded } from "@tritonjs/core/internal/worker";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import { ChatTemplate, withTexts } from "../chat/chat-template.js";
@@ -15,6 +16,7 @@ import type {
   LlamaToken,
 } from "./llama-module.js";
 import type { LlamaCppOptions } from "./llama-options.js";
+import { LlamaPrefixes } from "./llama-prefixes.js";
 import { LlamaVocabulary } from "./llama-vocabulary.js";
 
 /** Texts at a time unless an option says otherwise. */
@@ -44,6 +46,8 @@ export class LlamaFile {
     readonly model: LlamaModel,
     /** Where the model runs: `cpu`, or the kind of GPU. */
     readonly provider: string,
+    /** Version of llama.cpp. */
+    readonly release: string | undefined,
   ) {}
 
   /**
@@ -74,7 +78,7 @@ export class LlamaFile {
           modelPath: path,
           ...(gpuLayers !== undefined && { gpuLayers }),
         });
-        return new LlamaFile(model, llama.gpu || "cpu");
+        return new LlamaFile(model, llama.gpu || "cpu", llama.llamaCppRelease?.release);
       } catch (error) {
         // llama.cpp reports the reason on a thread of its own.
         await setImmediate();
@@ -136,6 +140,9 @@ export class LlamaEngine {
   readonly #free: LlamaSequence[];
   readonly #all: readonly LlamaSequence[];
   #structured: StructuredOutput | undefined;
+  /** Free slots whose states may not be in a file, with the tokens of their prompts. */
+  readonly #unsaved = new Map<LlamaSequence, number>();
+  #saving: Promise<void> | undefined;
 
   private constructor(
     private readonly modelName: string,
@@ -144,6 +151,7 @@ export class LlamaEngine {
     sequences: number,
     private readonly unheldKeywords: "refuse" | "warn",
     private readonly warn: (message: string) => void,
+    private readonly prefixes: LlamaPrefixes | undefined,
   ) {
     const { model } = file;
     this.vocabulary = new LlamaVocabulary(model);
@@ -174,9 +182,11 @@ export class LlamaEngine {
         ...sizes,
         ...(batchSize !== undefined && { batchSize }),
       });
-      return new LlamaEngine(modelName, file, context, sequences, unheldKeywords, warn);
+      const prefixes = await openPrefixes(options, file, warn);
+      return new LlamaEngine(modelName, file, context, sequences, unheldKeywords, warn, prefixes);
     } catch (error) {
       await file.close();
+      if (error instanceof TritonError) throw error;
       const why = TritonError.from(error).message;
       const text = `cannot open a context of ${sequences} texts for the model ${options.model} with llama.cpp: ${why}`;
       throw errorFor("INVALID_MODEL", text, { cause: error });
@@ -213,8 +223,22 @@ export class LlamaEngine {
     return this.#all.length - this.#free.length;
   }
 
-  /** Takes the free slot that has the longest beginning of a prompt. */
-  takeSequence(prompt: readonly LlamaToken[]): LlamaSequence {
+  /** Takes the free slot that has the longest beginning of a prompt, also from files. */
+  async takeSequence(prompt: readonly LlamaToken[]): Promise<LlamaSequence> {
+    const sequence = this.#takeFree(prompt);
+    this.#unsaved.delete(sequence);
+    if (this.prefixes === undefined) return sequence;
+    try {
+      const known = commonBeginning(sequence.contextTokens, prompt);
+      await this.prefixes.load(sequence, prompt, known);
+      return sequence;
+    } catch (error) {
+      this.returnSequence(sequence);
+      throw error;
+    }
+  }
+
+  #takeFree(prompt: readonly LlamaToken[]): LlamaSequence {
     let best = 0;
     let longest = -1;
     for (const [i, sequence] of this.#free.entries()) {
@@ -225,8 +249,26 @@ export class LlamaEngine {
     return this.#free.splice(best, 1)[0]!;
   }
 
-  returnSequence(sequence: LlamaSequence): void {
+  /** @param promptLength tokens of the prompt that it has computed */
+  returnSequence(sequence: LlamaSequence, promptLength = 0): void {
     this.#free.push(sequence);
+    if (this.prefixes === undefined) return;
+    this.#unsaved.set(sequence, promptLength);
+    this.#saving ??= this.#save();
+  }
+
+  /** Saves what the slots have, until a text begins. */
+  async #save(): Promise<void> {
+    for (let next = this.#nextUnsaved(); next !== undefined; next = this.#nextUnsaved()) {
+      const [sequence, promptLength] = next;
+      this.#unsaved.delete(sequence);
+      await this.prefixes?.save(sequence, promptLength);
+    }
+    this.#saving = undefined;
+  }
+
+  #nextUnsaved(): [LlamaSequence, number] | undefined {
+    return this.running > 0 ? undefined : this.#unsaved.entries().next().value;
   }
 
   /**
@@ -291,9 +333,26 @@ export class LlamaEngine {
     return this.#structured.constrain(format);
   }
 
-  close(): Promise<void> {
-    return this.file.close();
+  async close(): Promise<void> {
+    await this.#saving;
+    await this.file.close();
   }
+}
+
+async function openPrefixes(
+  {
+    prefixDirectory: path,
+    prefixDirectoryBytes,
+    model,
+    contextLength,
+  }: LlamaCppOptions & { readonly model: string },
+  file: LlamaFile,
+  warn: (message: string) => void,
+): Promise<LlamaPrefixes | undefined> {
+  if (path === undefined) return undefined;
+  const directory = path instanceof URL ? fileURLToPath(path) : path;
+  const form = [file.release, file.provider, contextLength];
+  return LlamaPrefixes.open(directory, prefixDirectoryBytes, model, form, warn);
 }
 
 function commonBeginning(a: readonly LlamaToken[], b: readonly LlamaToken[]): number {

@@ -87,7 +87,7 @@ export class LlamaExecutor extends GeneratorExecutor {
     const { responseFormat } = sampling;
     const constraint = responseFormat && (await engine.structured(responseFormat));
     yield { usage: { promptTokens: prompt.length } };
-    const sequence = engine.takeSequence(prompt);
+    const sequence = await engine.takeSequence(prompt);
     this.#report();
     try {
       // The last token of the prompt is computed again, because the scores after it are needed.
@@ -101,7 +101,7 @@ export class LlamaExecutor extends GeneratorExecutor {
       yield* this.#pieces(chosen, text, maxTokens, sampling, signal);
     } finally {
       constraint?.release();
-      engine.returnSequence(sequence);
+      engine.returnSequence(sequence, prompt.length);
       this.#report();
     }
   }

@@ -22,6 +22,7 @@ export type LlamaGpu = "auto" | "cuda" | "vulkan" | "metal" | false;
 
 export interface Llama {
   readonly gpu: string | false;
+  readonly llamaCppRelease?: { readonly repo: string; readonly release: string };
   loadModel(options: {
     readonly modelPath: string;
     readonly gpuLayers?: number | "auto" | "max";
@@ -76,6 +77,8 @@ export interface LlamaSequence {
   readonly contextTokens: readonly LlamaToken[];
   adaptStateToTokens(tokens: readonly LlamaToken[], allowShift: boolean): Promise<void>;
   clearHistory(): Promise<void>;
+  saveStateToFile?(path: string): Promise<unknown>;
+  loadStateFromFile?(path: string, acceptRisk: { readonly acceptRisk: true }): Promise<void>;
   evaluate(tokens: readonly LlamaToken[], options: LlamaSampling): AsyncGenerator<LlamaToken, void>;
   controlledEvaluate(
     tokens: readonly (LlamaToken | readonly [LlamaToken, LlamaScores])[],

@@ -20,6 +20,13 @@ export interface LlamaCppOptions {
   readonly gpu?: LlamaGpu | undefined;
   /** Layers on the GPU. @default as many as fit */
   readonly gpuLayers?: number | undefined;
+  /**
+   * Directory in which the states of slots are kept, so that they outlive the process. Processes may share it. Only its
+   * owner can read it. A relative path belongs to the current directory.
+   */
+  readonly prefixDirectory?: string | URL | undefined;
+  /** Largest size of `prefixDirectory`. The least recently used states are deleted first. @default 1 GiB */
+  readonly prefixDirectoryBytes?: number | undefined;
   /** `refuse` or `warn` for JSON schemas that a grammar cannot hold. @default "refuse" */
   readonly unheldKeywords?: "refuse" | "warn" | undefined;
 }
@@ -31,6 +38,7 @@ export const LLAMA_NUMBERS = {
   threads: "threads",
   batchSize: "batch_size",
   gpuLayers: "gpu_layers",
+  prefixDirectoryBytes: "prefix_directory_bytes",
 } as const;
 
 /** Values of the other options, and their names as parameters. */
@@ -43,13 +51,26 @@ export const LLAMA_CHOICES = {
 /** @throws TritonError INVALID_ARG that lists every invalid option */
 export function checkLlamaOptions(options: LlamaCppOptions & { readonly model: unknown }): void {
   const problems: string[] = [];
-  const known = ["model", "onWarning", ...Object.keys(LLAMA_NUMBERS), ...Object.keys(LLAMA_CHOICES)];
+  const known = [
+    "model",
+    "onWarning",
+    "prefixDirectory",
+    ...Object.keys(LLAMA_NUMBERS),
+    ...Object.keys(LLAMA_CHOICES),
+  ];
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) problems.push(`unknown option '${name}': expected one of ${known.join(", ")}`);
   }
   const { model } = options;
   if (!(model instanceof URL) && (typeof model !== "string" || model === "")) {
     problems.push(`model: expected the path of a GGUF file, got ${JSON.stringify(model)}`);
+  }
+  const { prefixDirectory: path, task } = options;
+  if (path !== undefined && !(path instanceof URL) && (typeof path !== "string" || path === "")) {
+    problems.push(`prefixDirectory: expected the path of a directory, got ${JSON.stringify(path)}`);
+  }
+  if (path !== undefined && task === "embedding") {
+    problems.push("prefixDirectory: expected task 'generation', because embeddings have no prefixes");
   }
   for (const name of Object.keys(LLAMA_NUMBERS) as (keyof typeof LLAMA_NUMBERS)[]) {
     const value: unknown = options[name];

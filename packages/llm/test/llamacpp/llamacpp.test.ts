@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -177,6 +185,72 @@ describe.each(engines)("with %s", (name, load) => {
     const { input } = await ask({ prompt: `${long}, two` });
     if (!isReal) expect(record.evaluated[before]!.length).toBe(3);
     expect(input).toBeGreaterThan(20);
+  });
+
+  describe("with a directory of prefixes", () => {
+    const long = "a long beginning that all of the prompts have in common, so that files are worth it, ";
+    const prefixes = () => join(folder, `prefixes ${name}`);
+    const onWarning = (line: string) => void warnings.push(line);
+    const files = (ending = "") => readdirSync(prefixes()).filter((one) => one.endsWith(ending));
+    beforeEach(() => rmSync(prefixes(), { recursive: true, force: true }));
+
+    /** The text of a server that is closed afterwards, and the tokens of its first evaluation. */
+    async function tell(prompt: string, options: Partial<LlamaCppModel> = {}) {
+      const before = record.evaluated.length;
+      const { ask } = bind({ prefixDirectory: prefixes(), onWarning, ...options });
+      const { text } = await ask({ prompt });
+      await triton.close();
+      triton = new Triton();
+      return { text, computed: record.evaluated[before]?.length };
+    }
+
+    it("a later server takes over the beginning of a prompt, and writes the same text", async () => {
+      const first = await tell(`${long}one`);
+      expect(files().length).toBe(2);
+      const second = await tell(`${long}one`);
+      expect(second.text).toBe(first.text);
+      const other = await tell(`${long}two`);
+      expect(other.text).toBe((await tell(`${long}two`, { prefixDirectory: undefined })).text);
+      if (!isReal) {
+        expect(first.computed).toBeGreaterThan(80);
+        expect(second.computed).toBe(1);
+        expect(other.computed).toBe(3);
+      }
+      // All three begin alike.
+      expect(files().length).toBe(2);
+      expect(warnings).toEqual([]);
+    });
+
+    it.each([
+      ["cut", ".llama", (bytes: Buffer) => bytes.subarray(0, -5), /got \d+ bytes instead of \d+$/],
+      [
+        "changed",
+        ".llama",
+        (bytes: Buffer) => Buffer.from(bytes.map((one) => one ^ 1)),
+        /got a wrong checksum$/,
+      ],
+      ["not described", ".json", () => Buffer.from("{"), /got text that does not describe one$/],
+    ])("a state that is %s is ignored with a line, and written again", async (_, ending, spoil, line) => {
+      const first = await tell(`${long}one`);
+      const path = join(prefixes(), files(ending)[0]!);
+      writeFileSync(path, spoil(readFileSync(path)));
+      expect((await tell(`${long}one`)).text).toBe(first.text);
+      expect(warnings).toEqual([expect.stringMatching(line)]);
+      const third = await tell(`${long}one`);
+      expect(third.text).toBe(first.text);
+      if (!isReal) expect(third.computed).toBe(1);
+      expect(warnings.length).toBe(1);
+    });
+
+    it("many texts at once, and one that leaves, have the texts that they have alone", async () => {
+      const alone = (await tell(`${long}one`)).text;
+      const { ask } = bind({ prefixDirectory: prefixes(), sequences: 2 });
+      const leaving = ask({ prompt: `${long}one` }, {}, { limit: 1 });
+      const texts = await Promise.all(Array.from({ length: 6 }, () => ask({ prompt: `${long}one` })));
+      await leaving;
+      expect(texts.map(({ text }) => text)).toEqual(Array(6).fill(alone));
+      expect(warnings).toEqual([]);
+    });
   });
 
   it("a chat uses the template of the file, and a prompt may be tokens", async () => {

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import type {
   LlamaContext,
   LlamaModel,
@@ -114,6 +114,14 @@ class StandInSequence implements LlamaSequence {
 
   async clearHistory(): Promise<void> {
     this.contextTokens = [];
+  }
+
+  async saveStateToFile(path: string): Promise<void> {
+    writeFileSync(path, JSON.stringify(this.contextTokens));
+  }
+
+  async loadStateFromFile(path: string): Promise<void> {
+    this.contextTokens = JSON.parse(readFileSync(path, "utf8")) as LlamaToken[];
   }
 
   async *evaluate(tokens: readonly LlamaToken[], options: LlamaSampling): AsyncGenerator<LlamaToken, void> {
