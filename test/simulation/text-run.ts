@@ -195,6 +195,7 @@ const WANTED = {
   inputTokens: false,
   outputTokens: false,
   toolCalls: false,
+  reasoning: false,
   promptLogprobs: false,
 };
 

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { WorkerResponseStream } from "@tritonjs/core/backend";
 import { errorFor, Tensor, TritonError } from "@tritonjs/protocol";
-import { joinDeltas, type ToolCallDelta, type ToolCallPiece } from "./chat/tool-call-pieces.js";
-import { createToolCallReader, type ToolCallReader } from "./chat/tool-call-reader.js";
+import type { AnswerReader } from "./chat/answer-reader.js";
+import { type AnswerPiece, joinDeltas, type ToolCallDelta } from "./chat/tool-call-pieces.js";
 import type { ScoredToken } from "./sampling/token-sampler.js";
 import type {
   TextFinishReason,
@@ -26,8 +26,9 @@ type Outputs = Map<string, Tensor>;
 export class TextAnswer {
   readonly #stops: StopTexts;
   readonly #toolCalls: ToolCallDeltas;
-  /** Finds calls of tools in the text, for a template whose family is known. */
-  readonly #reader: ToolCallReader | undefined;
+  /** Finds calls of tools and reasoning in the text, for a template that shows their form. */
+  readonly #reader: AnswerReader | undefined;
+  #hasFoundCalls = false;
   #tokens = 0;
   #finishReason: TextFinishReason | undefined;
   #usage: TokenUsage = {};
@@ -35,6 +36,7 @@ export class TextAnswer {
   /** Tokens that responses have counted. */
   #counted = 0;
   #text = "";
+  #reasoning = "";
   #logprobs: YieldedLogprob[] = [];
 
   constructor(
@@ -44,16 +46,15 @@ export class TextAnswer {
     const { stop = [], includeStopStrInOutput } = request.sampling;
     this.#stops = new StopTexts(stop, includeStopStrInOutput);
     this.#toolCalls = new ToolCallDeltas(modelName);
-    const { tools, toolCallFamily: family } = request;
-    this.#reader = family && tools && createToolCallReader(family, { tools });
+    this.#reader = request.reader;
     this.#text = request.prefix;
   }
 
   /** Takes a piece. Returns true if the answer is complete, so that no further pieces are wanted. */
-  take({ text, tokens, logprobs, finishReason, toolCall, usage }: YieldedParts): boolean {
+  take({ text, reasoning, tokens, logprobs, finishReason, toolCall, usage }: YieldedParts): boolean {
     if (usage !== undefined) this.#usage = { ...this.#usage, ...usage };
     if (toolCall !== undefined) this.#toolCalls.add(toolCall);
-    const count = tokens ?? logprobs?.length ?? (text ? 1 : 0);
+    const count = tokens ?? logprobs?.length ?? (text || reasoning ? 1 : 0);
     const { maxTokens = Number.POSITIVE_INFINITY } = this.request.sampling;
     if (count > 0 && this.#tokens + count > maxTokens) {
       this.#finishReason = "length";
@@ -62,6 +63,8 @@ export class TextAnswer {
     this.#tokens += count;
     if (logprobs !== undefined) this.#logprobs.push(...logprobs);
     this.#finishReason = finishReason ?? this.#finishReason;
+    // Reasoning that comes by itself has no place in a text.
+    if (reasoning !== undefined && this.request.wanted.reasoning) this.#reasoning += reasoning;
     const { text: certain, stopped } = this.#stops.take(text ?? "");
     this.#add(certain);
     if (stopped) this.#finishReason = "stop";
@@ -70,7 +73,7 @@ export class TextAnswer {
 
   /** The outputs of the next response of a stream; undefined if there is nothing to send yet. */
   next(): Outputs | undefined {
-    if (!this.request.stream || (this.#text === "" && !this.#toolCalls.waiting)) return undefined;
+    if (!this.request.stream || !this.#waits) return undefined;
     return this.#outputs(this.#tokens - this.#counted, "null");
   }
 
@@ -83,14 +86,19 @@ export class TextAnswer {
     const full = this.#tokens >= (sampling.maxTokens ?? Number.POSITIVE_INFINITY);
     const reason = this.#reasonOr(this.#toolCalls.any ? "tool_calls" : full ? "length" : "stop");
     const tells = wanted.finishReason || (wanted.outputTokens && tokens > 0) || wanted.inputTokens;
-    const rest = this.#text !== "" || this.#toolCalls.waiting || this.#logprobs.length > 0;
+    const rest = this.#waits || this.#logprobs.length > 0;
     if (stream && this.#responses > 0 && !rest && !tells) return undefined;
     return this.#outputs(tokens, reason);
   }
 
+  /** True if there is something that no response has sent. */
+  get #waits(): boolean {
+    return this.#text !== "" || this.#reasoning !== "" || this.#toolCalls.waiting;
+  }
+
   /** Replaces `stop` after a call: an engine that does not find the calls in its text reports `stop`. */
   #reasonOr(other: TextFinishReason): TextFinishReason {
-    return this.#finishReason === "stop" && this.#reader?.hasCalls
+    return this.#finishReason === "stop" && this.#hasFoundCalls
       ? "tool_calls"
       : (this.#finishReason ?? other);
   }
@@ -100,10 +108,16 @@ export class TextAnswer {
     else if (text !== "") this.#addFound(this.#reader.push(text));
   }
 
-  #addFound(pieces: readonly ToolCallPiece[]): void {
+  #addFound(pieces: readonly AnswerPiece[]): void {
     for (const piece of pieces) {
       if ("content" in piece) this.#text += piece.content;
-      else this.#toolCalls.addDelta(piece);
+      else if ("reasoning" in piece) {
+        if (this.request.wanted.reasoning) this.#reasoning += piece.reasoning;
+        else this.#text += piece.reasoning;
+      } else {
+        this.#hasFoundCalls = true;
+        this.#toolCalls.addDelta(piece);
+      }
     }
   }
 
@@ -121,6 +135,8 @@ export class TextAnswer {
     if (this.request.wanted.toolCalls || this.#toolCalls.waiting) {
       outputs.set("tool_calls", textTensor(JSON.stringify(this.#toolCalls.take())));
     }
+    if (this.request.wanted.reasoning) outputs.set("reasoning_content", textTensor(this.#reasoning));
+    this.#reasoning = "";
     this.#responses++;
     this.#counted += tokens;
     this.#text = "";

@@ -60,7 +60,9 @@ export interface TokenUsage {
 export interface YieldedParts {
   /** Next characters of the answer. */
   readonly text?: string;
-  /** Number of tokens of `text`. @default 1, or the length of `logprobs`; 0 without text */
+  /** Next characters of the reasoning before the answer, from an engine that keeps it apart. */
+  readonly reasoning?: string;
+  /** Number of tokens of `text` and `reasoning`. @default 1, or the length of `logprobs`; 0 without either */
   readonly tokens?: number;
   /** One entry for each token of the piece. */
   readonly logprobs?: readonly YieldedLogprob[];
@@ -80,6 +82,7 @@ export type YieldedPiece = string | YieldedParts;
 
 const MEMBERS: Readonly<Record<keyof YieldedParts, (value: unknown) => string | undefined>> = {
   text: (value) => expect(typeof value === "string", "a string", value),
+  reasoning: (value) => expect(typeof value === "string", "a string", value),
   tokens: (value) => expect(isCount(value), "a non-negative integer", value),
   logprobs: (value) =>
     expect(Array.isArray(value) && value.every(isLogprob), "an array of { token, logprob }", value),

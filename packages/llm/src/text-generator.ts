@@ -10,7 +10,10 @@ import {
   type TypedBackend,
 } from "@tritonjs/core/backend";
 import { errorFor, onAbort, TritonError } from "@tritonjs/protocol";
+import { createAnswerReader } from "./chat/answer-reader.js";
 import { type ChatMessage, type ChatTool, withTexts } from "./chat/chat-template.js";
+import { firstCall } from "./chat/forced-calls.js";
+import type { ReasoningForm } from "./chat/reasoning-form.js";
 import type { ToolCallFamily } from "./chat/tool-call-family.js";
 import { invalidParameter } from "./sampling/sampling-parameters.js";
 import { TextAnswer } from "./text-answer.js";
@@ -37,6 +40,8 @@ export interface PromptTemplate {
   }): string;
   /** Form in which the model writes calls of tools. With it, calls in the text are found. */
   readonly toolCallFamily?: ToolCallFamily | undefined;
+  /** Form in which the model writes its reasoning. With it, reasoning is found for requests that ask for it. */
+  readonly reasoning?: ReasoningForm | undefined;
 }
 
 /** Options of {@link textGenerator}. */
@@ -48,7 +53,7 @@ export interface TextGeneratorOptions {
   readonly concurrency?: number;
   /**
    * Makes the prompt of a chat. The callback then always gets a `prompt`, and for a chat also its `messages`. Calls of
-   * tools in the text are found if the template's `toolCallFamily` is known.
+   * tools and reasoning in the text are found if the template's `toolCallFamily` and `reasoning` are known.
    * @default none: the callback gets `messages` or a `prompt`
    */
   readonly chatTemplate?: PromptTemplate;
@@ -152,8 +157,30 @@ function readWithTemplate(template: PromptTemplate) {
     const { messages, tools, templateVariables: variables, addGenerationPrompt } = read;
     if (messages === undefined) return read;
     const prompt = template.render({ messages: withTexts(messages), tools, variables, addGenerationPrompt });
-    return { ...read, prompt, toolCallFamily: template.toolCallFamily };
+    return withReader(read, template, prompt);
   };
+}
+
+/**
+ * Adds the prompt of a chat, and the reader of its answer: for calls if the request has tools, and for reasoning if it
+ * asks for the output. A text with a structure has no reasoning.
+ */
+export function withReader(
+  request: TextRequest,
+  { toolCallFamily, reasoning }: Pick<PromptTemplate, "toolCallFamily" | "reasoning">,
+  prompt: string,
+): TextRequest {
+  const { tools = [], wanted, sampling, parallelCalls } = request;
+  const separates = wanted.reasoning && (sampling.responseFormat?.type ?? "text") === "text";
+  // The channels of harmony are not content, whether or not the request has tools.
+  const reads = tools.length > 0 || (separates && toolCallFamily === "harmony");
+  const reader = createAnswerReader({
+    family: reads ? toolCallFamily : undefined,
+    reasoning: separates ? reasoning : undefined,
+    tools,
+    prompt,
+  });
+  return { ...request, prompt, reader: reader && !parallelCalls ? firstCall(reader) : reader };
 }
 
 /** Longest time in milliseconds without a turn of the event loop. */

@@ -1,7 +1,8 @@
 import type { TensorSpec } from "@tritonjs/core";
 import { errorFor, type Parameters, type Tensor, type TritonError } from "@tritonjs/protocol";
+import type { AnswerReader } from "./chat/answer-reader.js";
 import type { ChatMessage, ChatTool } from "./chat/chat-template.js";
-import type { ToolCallFamily } from "./chat/tool-call-family.js";
+import type { ToolChoice } from "./chat/forced-calls.js";
 import {
   invalidParameter,
   ParameterFields,
@@ -32,6 +33,7 @@ export const TEXT_INPUTS = [
   { name: "return_logprobs", dtype: "BOOL", shape: [1], optional: true },
   { name: "return_num_input_tokens", dtype: "BOOL", shape: [1], optional: true },
   { name: "return_num_output_tokens", dtype: "BOOL", shape: [1], optional: true },
+  { name: "return_reasoning_content", dtype: "BOOL", shape: [1], optional: true },
   { name: "messages", dtype: "BYTES", shape: [1], optional: true },
   { name: "tools", dtype: "BYTES", shape: [1], optional: true },
 ] as const satisfies readonly TensorSpec[];
@@ -45,6 +47,8 @@ export const TEXT_INPUTS = [
  * - `num_output_tokens`: the tokens of this response, not their sum.
  * - `tool_calls`: a JSON array of deltas `{ index, id?, type?, function: { name?, arguments? } }`, as chunks of OpenAI
  *   have them, from models that write calls of tools themselves. Empty for a response without any.
+ * - `reasoning_content`: the reasoning, or the next piece of it, from models that know it. The text then has none. For a
+ *   request that does not ask for it, reasoning that the text has stays in it.
  */
 export const TEXT_OUTPUTS = [
   { name: "text_output", dtype: "BYTES", shape: [1] },
@@ -53,22 +57,26 @@ export const TEXT_OUTPUTS = [
   { name: "num_input_tokens", dtype: "UINT32", shape: [1] },
   { name: "num_output_tokens", dtype: "UINT32", shape: [1] },
   { name: "tool_calls", dtype: "BYTES", shape: [1] },
+  { name: "reasoning_content", dtype: "BYTES", shape: [1] },
 ] as const satisfies readonly TensorSpec[];
 
-/** Inputs of a decoder: those of a text model, and `input_ids`, the tokens of a prompt in place of its text. */
-export const DECODER_INPUTS = [
-  ...TEXT_INPUTS,
-  { name: "input_ids", dtype: "INT32", shape: [-1], optional: true },
-] as const satisfies readonly TensorSpec[];
+/** The tokens of a prompt, in place of its text. */
+const PROMPT_TOKENS = { name: "input_ids", dtype: "INT32", shape: [-1], optional: true } as const;
+
+/** Inputs of a text model that takes tokens too. */
+export const TOKEN_INPUTS = [...TEXT_INPUTS, PROMPT_TOKENS] as const satisfies readonly TensorSpec[];
+
+/** Inputs of a decoder, which leaves reasoning in the text. */
+export const DECODER_INPUTS = TOKEN_INPUTS.filter(({ name }) => name !== "return_reasoning_content");
 
 /**
- * Outputs of a decoder. Calls of tools are part of the text, so there is no `tool_calls`.
+ * Outputs of a decoder. Calls of tools and reasoning are part of the text.
  *
  * - `prompt_logprobs`: like `logprobs`, for the tokens of the prompt, in the first response to a request with the
  *   sampling parameter of this name. The first token of a prompt has no probability.
  */
 export const DECODER_OUTPUTS = [
-  ...TEXT_OUTPUTS.filter(({ name }) => name !== "tool_calls"),
+  ...TEXT_OUTPUTS.filter(({ name }) => name !== "tool_calls" && name !== "reasoning_content"),
   { name: "prompt_logprobs", dtype: "BYTES", shape: [1] },
 ] as const satisfies readonly TensorSpec[];
 
@@ -109,7 +117,7 @@ export function readTextRequest(request: TextRequestSource, modelName: string): 
     prompt,
     promptTokens: tokens && Array.from(tokens.elements as Iterable<number>, Number),
     messages: chat === undefined ? undefined : parseMessages(chat),
-    tools: tools === undefined ? undefined : parseTools(tools),
+    ...readToolUse(fields, tools === undefined ? undefined : parseTools(tools)),
     sampling: samplingParametersOf(fields),
     ...readTemplateSettings(fields),
     stream,
@@ -121,6 +129,7 @@ export function readTextRequest(request: TextRequestSource, modelName: string): 
       inputTokens: wants("num_input_tokens"),
       outputTokens: wants("num_output_tokens"),
       toolCalls: requestedOutputs.includes("tool_calls"),
+      reasoning: wants("reasoning_content"),
       promptLogprobs: requestedOutputs.includes("prompt_logprobs"),
     },
   };
@@ -167,6 +176,8 @@ interface WantedOutputs {
   readonly outputTokens: boolean;
   /** True if `tool_calls` is sent even without calls. */
   readonly toolCalls: boolean;
+  /** True if reasoning is kept apart from the text. */
+  readonly reasoning: boolean;
   /** True if the first response has the probabilities of the prompt's tokens. */
   readonly promptLogprobs: boolean;
 }
@@ -182,8 +193,33 @@ export interface TextRequest extends GeneratorRequest {
   /** Text that the single response begins with. */
   readonly prefix: string;
   readonly wanted: WantedOutputs;
-  /** Form in which the text has calls of tools; undefined if they stay in it. */
-  readonly toolCallFamily?: ToolCallFamily | undefined;
+  /** Calls that the model may make, of those in `tools`. */
+  readonly toolChoice: ToolChoice;
+  /** False if the model may call one tool only. */
+  readonly parallelCalls: boolean;
+  /** Finds calls of tools and reasoning in the text; undefined if they stay in it. */
+  readonly reader?: AnswerReader | undefined;
+}
+
+/**
+ * Reads `tool_choice` and `parallel_tool_calls`, as OpenAI's API has them. For the choice `none` there are no tools.
+ *
+ * @throws TritonError INVALID_ARG for another choice, or a tool that the request does not have
+ */
+function readToolUse(
+  fields: ParameterFields,
+  given: readonly ChatTool[] | undefined,
+): Pick<TextRequest, "tools" | "toolChoice" | "parallelCalls"> {
+  const parallelCalls = fields.boolean("parallel_tool_calls") ?? true;
+  const value = fields.raw("tool_choice")?.value ?? "auto";
+  const all = { tools: given, parallelCalls };
+  if (value === "none") return { ...all, tools: undefined, toolChoice: value };
+  if (value === "auto" || (value === "required" && given !== undefined)) return { ...all, toolChoice: value };
+  const name = (Object(value) as { function?: { name?: unknown } }).function?.name;
+  const tool = given?.find((one) => one.function.name === name);
+  if (tool !== undefined) return { tools: [tool], parallelCalls, toolChoice: { name: tool.function.name } };
+  const names = given?.map((one) => one.function.name).join(", ") ?? "none";
+  throw invalidParameter("tool_choice", `none, auto, required or one of the tools (${names})`, value);
 }
 
 /**

@@ -3,7 +3,7 @@ import type { ChatTemplate } from "./chat-template.js";
 import { type ReasoningForm, reasoningTokens } from "./reasoning-form.js";
 import { formOf, TOOL_CALL_TOKENS, type ToolCallFamily } from "./tool-call-family.js";
 import type { AnswerPiece } from "./tool-call-pieces.js";
-import { AnswerTextReader, readFamily, type ToolCallReaderOptions } from "./tool-call-reader.js";
+import { AnswerTextReader, callIds, readFamily, type ToolCallReaderOptions } from "./tool-call-reader.js";
 
 /** Splits an answer into reasoning, content and calls. */
 export interface AnswerReader {
@@ -27,7 +27,7 @@ export function createAnswerReader(options: AnswerReaderOptions): AnswerReader |
   const hasChannels = family !== undefined && formOf(family).calls.kind === "channels";
   const calls =
     family !== undefined && (hasChannels || tools.length > 0)
-      ? new AnswerTextReader((reading) => readFamily(reading, family), { tools })
+      ? new AnswerTextReader((reading) => readFamily(reading, family), { tools, createId: callIds(family) })
       : undefined;
   if (reasoning === undefined || hasChannels) return calls;
   const begins = prompt.trimEnd().endsWith(reasoning.open);

@@ -66,7 +66,7 @@ const ALPHANUMERIC = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
  */
 export function createToolCallReader(family: ToolCallFamily, options: ToolCallReaderOptions): ToolCallReader {
   const reader = new AnswerTextReader((reading) => readFamily(reading, family), {
-    createId: family === "mistral" ? () => randomId(9) : () => `call_${randomId(24)}`,
+    createId: callIds(family),
     ...options,
   });
   const withoutReasoning = (pieces: readonly AnswerPiece[]): ToolCallPiece[] =>
@@ -127,7 +127,13 @@ export class AnswerTextReader {
   }
 }
 
-function randomId(length: number): string {
+/** Makes ids of calls as the templates of a family take them: Mistral's ask for 9 characters. */
+export function callIds(family: ToolCallFamily): () => string {
+  return family === "mistral" ? () => randomId(9) : () => `call_${randomId(24)}`;
+}
+
+/** Letters and digits by chance. */
+export function randomId(length: number): string {
   // 256 is not a multiple of 62: the first characters are a little more frequent, which does no harm in an id.
   return Array.from(randomBytes(length), (byte) => ALPHANUMERIC[byte % ALPHANUMERIC.length]).join("");
 }

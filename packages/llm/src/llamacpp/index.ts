@@ -14,7 +14,7 @@ import {
 import { parameterText, wrongParameter } from "@tritonjs/core/internal";
 import { errorFor } from "@tritonjs/protocol";
 import { EMBEDDING_INPUTS, EMBEDDING_OUTPUTS, embeddingBatch, withRows } from "../text-generator.js";
-import { DECODER_INPUTS, TEXT_OUTPUTS } from "../text-request.js";
+import { TEXT_OUTPUTS, TOKEN_INPUTS } from "../text-request.js";
 import { LlamaFile } from "./llama-engine.js";
 import { LlamaExecutor } from "./llama-executor.js";
 import { checkLlamaOptions, LLAMA_CHOICES, LLAMA_NUMBERS, type LlamaCppOptions } from "./llama-options.js";
@@ -60,7 +60,7 @@ export function llamacpp(given: LlamaCppModel): Backend {
   const isEmbedding = options.task === "embedding";
   const [inputs, outputs] = isEmbedding
     ? [withRows(EMBEDDING_INPUTS), withRows(EMBEDDING_OUTPUTS)]
-    : [DECODER_INPUTS, TEXT_OUTPUTS];
+    : [TOKEN_INPUTS, TEXT_OUTPUTS];
   return {
     backendName: "llamacpp",
     platform: "",
@@ -70,7 +70,7 @@ export function llamacpp(given: LlamaCppModel): Backend {
       ...(!isEmbedding && { maxBatchSize: 0, decoupled: true, asInConfig: true }),
     }),
     completeConfig: (config) => {
-      const specs = isEmbedding ? EMBEDDING_INPUTS : DECODER_INPUTS;
+      const specs = isEmbedding ? EMBEDDING_INPUTS : TOKEN_INPUTS;
       for (const spec of specs) {
         const optional = "optional" in spec && spec.optional === true;
         config.addInput({ name: spec.name, dataType: spec.dtype, dims: spec.shape, optional });

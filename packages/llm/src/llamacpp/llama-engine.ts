@@ -272,9 +272,9 @@ export class LlamaEngine {
   }
 
   /**
-   * Encodes the prompt of a request. Messages are rendered with the template of the file.
+   * Encodes the prompt of a request.
    *
-   * @throws TritonError INVALID_ARG if the prompt or its text is too long; UNSUPPORTED for messages without a template
+   * @throws TritonError INVALID_ARG if the prompt or its text is too long
    */
   encode(request: TextRequest): LlamaPrompt {
     const tokens = request.promptTokens ?? this.#tokenize(request);
@@ -296,26 +296,37 @@ export class LlamaEngine {
     throw errorFor("INVALID_INPUT", text);
   }
 
-  #tokenize({
-    prompt,
-    messages = [],
-    tools,
-    templateVariables,
-    addGenerationPrompt,
-  }: TextRequest): LlamaToken[] {
+  #tokenize({ prompt = "", messages }: TextRequest): LlamaToken[] {
     const { model } = this.file;
-    if (prompt !== undefined) {
-      const { bos, shouldPrependBosToken } = model.tokens;
-      const tokens = model.tokenize(prompt, true);
-      return shouldPrependBosToken && bos !== null && tokens[0] !== bos ? [bos, ...tokens] : tokens;
-    }
-    if (this.template === undefined) {
+    const tokens = model.tokenize(prompt, true);
+    const { bos, shouldPrependBosToken } = model.tokens;
+    // A chat template writes the special tokens at the beginning itself.
+    const addsBos = messages === undefined && shouldPrependBosToken && bos !== null && tokens[0] !== bos;
+    return addsBos ? [bos, ...tokens] : tokens;
+  }
+
+  /**
+   * Makes the prompt of a chat with the template of the file.
+   *
+   * @throws TritonError UNSUPPORTED without a template; INVALID_ARG if it rejects the messages
+   */
+  render(request: TextRequest): { readonly template: ChatTemplate; readonly prompt: string } {
+    const { template } = this;
+    if (template === undefined) {
       const text = `messages to model '${this.modelName}': expected a chat template in the GGUF file, got none; send 'text_input'`;
       throw errorFor("MODEL_NOT_SUPPORTED", text);
     }
-    // A chat template writes the special tokens at the beginning itself.
-    const chat = { messages: withTexts(messages), tools, variables: templateVariables, addGenerationPrompt };
-    return model.tokenize(this.template.render(chat), true);
+    const { messages = [], tools, templateVariables: variables, addGenerationPrompt } = request;
+    return {
+      template,
+      prompt: template.render({ messages: withTexts(messages), tools, variables, addGenerationPrompt }),
+    };
+  }
+
+  /** The error for tools of a request, if the template does not show how the model writes their calls. */
+  showsNoCalls(): TritonError {
+    const text = `tools of a request to model '${this.modelName}': expected a chat template in the GGUF file that shows how the model writes calls, got one without; leave 'tools' out, or set 'tool_choice' to required`;
+    return errorFor("MODEL_NOT_SUPPORTED", text);
   }
 
   /**

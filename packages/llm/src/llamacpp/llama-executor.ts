@@ -1,11 +1,12 @@
 import { type ExecutorContext, gaugesOf } from "@tritonjs/core/backend";
 import { shownTokens } from "../chat/answer-reader.js";
+import { forcedCallText, forcedSchema } from "../chat/forced-calls.js";
 import { LoadGauges } from "../decoder/text-generation.js";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import { TokenSampler, tokenLogprobs } from "../sampling/token-sampler.js";
 import type { TokenConstraint } from "../structured/structured-output.js";
 import type { YieldedLogprob, YieldedPiece } from "../text-callback.js";
-import { GeneratorExecutor } from "../text-generator.js";
+import { GeneratorExecutor, withReader } from "../text-generator.js";
 import { readTextRequest, type TextRequest } from "../text-request.js";
 import { DEFAULT_SEQUENCES, LlamaEngine } from "./llama-engine.js";
 import type { LlamaSequence, LlamaToken } from "./llama-module.js";
@@ -72,12 +73,29 @@ export class LlamaExecutor extends GeneratorExecutor {
   #read(request: TextRequest): TextRequest {
     const { sampling, wanted } = request;
     const isChosen = wanted.logprobs && sampling.logprobs === undefined;
-    const family = request.messages === undefined ? undefined : this.#engine!.template?.toolCallFamily;
-    return {
-      ...request,
-      toolCallFamily: family,
-      ...(isChosen && { sampling: { ...sampling, logprobs: 0 } }),
-    };
+    const asked = isChosen ? { ...request, sampling: { ...sampling, logprobs: 0 } } : request;
+    return request.messages === undefined ? asked : this.#chat(asked);
+  }
+
+  /**
+   * Makes the prompt of a chat. A text that has to call a tool is held to the form of the call.
+   *
+   * @throws TritonError UNSUPPORTED for a file without a template, or one that does not show the calls that the request
+   * asks for; INVALID_ARG if the template rejects the messages
+   */
+  #chat(request: TextRequest): TextRequest {
+    const engine = this.#engine!;
+    const { template, prompt } = engine.render(request);
+    const { tools = [], toolChoice: choice, parallelCalls: parallel, wanted } = request;
+    const use = { tools, choice, parallel };
+    const schema = forcedSchema(use);
+    if (schema !== undefined) {
+      const sampling = { ...request.sampling, responseFormat: { type: "json_schema" as const, schema } };
+      return { ...request, prompt, sampling, reader: forcedCallText(use) };
+    }
+    if (tools.length > 0 && wanted.toolCalls && template.toolCallFamily === undefined)
+      throw engine.showsNoCalls();
+    return withReader(request, template, prompt);
   }
 
   async *#generate(request: TextRequest, signal: AbortSignal): AsyncGenerator<YieldedPiece> {

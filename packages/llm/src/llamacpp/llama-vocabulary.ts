@@ -19,11 +19,15 @@ export class LlamaVocabulary {
   readonly #spellings: readonly string[];
   readonly #kind: string;
   #ends: readonly LlamaToken[] | undefined;
+  /** Token that ends a message of harmony. A text has several messages there, and ends with another token. */
+  readonly #messageEnd: LlamaToken | undefined;
 
   constructor(private readonly model: LlamaModel) {
     const { model: kind = "", tokens = [] } = model.fileInfo.metadata.tokenizer?.ggml ?? {};
     this.#spellings = tokens;
     this.#kind = kind;
+    const isHarmony = tokens.includes("<|return|>") && tokens.includes("<|call|>");
+    this.#messageEnd = isHarmony ? this.idOf("<|end|>") : undefined;
   }
 
   get size(): number {
@@ -32,12 +36,12 @@ export class LlamaVocabulary {
 
   /** Tokens that end a text or a turn of a chat. */
   get endTokens(): readonly LlamaToken[] {
-    this.#ends ??= this.#spellings.map((_, id) => id).filter((id) => this.model.isEogToken(id));
+    this.#ends ??= this.#spellings.map((_, id) => id).filter((id) => this.isEnd(id));
     return this.#ends;
   }
 
   isEnd(token: LlamaToken): boolean {
-    return this.model.isEogToken(token);
+    return token !== this.#messageEnd && this.model.isEogToken(token);
   }
 
   /** The number of a special token that is spelled like this. */

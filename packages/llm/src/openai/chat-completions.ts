@@ -1,18 +1,12 @@
 import type { AnswerReader } from "../chat/answer-reader.js";
 import type { ChatTemplate, ChatTool } from "../chat/chat-template.js";
+import { filtered, firstCall, forcedCallText, forcedSchema, type ToolUse } from "../chat/forced-calls.js";
 import type { AnswerPiece } from "../chat/tool-call-pieces.js";
-import { createToolCallReader } from "../chat/tool-call-reader.js";
 import { answer, ChatWriter } from "./answers.js";
-import {
-  type Chat,
-  type RequestLimits,
-  readChatRequest,
-  type ToolUse,
-  textMessages,
-} from "./chat-request.js";
+import { type Chat, type RequestLimits, readChatRequest, textMessages } from "./chat-request.js";
 import { Generation, type PromptCall } from "./generation.js";
 import { invalidField, type OpenAiError } from "./openai-error.js";
-import { inferenceRoute, newId, type OpenAiExchange } from "./openai-exchange.js";
+import { inferenceRoute, type OpenAiExchange } from "./openai-exchange.js";
 import type { Sampling } from "./request-fields.js";
 import { type TextModel, textModelOf } from "./text-model.js";
 
@@ -43,6 +37,7 @@ export async function planChat(exchange: OpenAiExchange, chat: Chat): Promise<Ge
   const takesMessages = model.inputs.has("messages") && !templates.isChosen(model.name);
   const answers: AnswerReading = {
     isSeparate: templates.separatesReasoning(model.name, template),
+    asksForReasoning: templates.reasoningContent,
     newReader: (prompt, tools) => {
       const reader = templates.readerOf(model.name, template, tools, prompt);
       const keeps = (piece: AnswerPiece) => chat.includeReasoning || !("reasoning" in piece);
@@ -56,17 +51,20 @@ export async function planChat(exchange: OpenAiExchange, chat: Chat): Promise<Ge
       : callWithPrompt(model, template, chat, answers);
   const logprobs = topLogprobs !== undefined;
   const isCallNamed = typeof toolUse?.choice === "object";
-  const prompt = { ...call, choices, logprobs, stream: stream.stream, isCallNamed };
+  const hidesReasoning = !chat.includeReasoning;
+  const prompt = { ...call, choices, logprobs, stream: stream.stream, isCallNamed, hidesReasoning };
   return new Generation(exchange, lookUp, model, [prompt]);
 }
 
 /** Parts of a call that differ between messages and a prompt made from them. */
-type ChatCall = Pick<PromptCall, "prompt" | "messages" | "tools" | "sampling" | "newReader">;
+type ChatCall = Pick<PromptCall, "prompt" | "messages" | "tools" | "sampling" | "newReader" | "reasoning">;
 
 /** Parts that the server finds in the texts of a model. */
 interface AnswerReading {
   /** True if the reasoning of the model is kept apart from its content. */
   readonly isSeparate: boolean;
+  /** True if a model that finds its reasoning itself is asked to. */
+  readonly asksForReasoning: boolean;
   /** True if the form of the model's calls is known. */
   readonly readsCalls: boolean;
   newReader(prompt: string, tools: readonly ChatTool[]): AnswerReader | undefined;
@@ -85,19 +83,29 @@ function callWithMessages(
     ...(variables && { chat_template_kwargs: variables }),
     ...(addGenerationPrompt ? {} : { add_generation_prompt: false }),
   };
+  // A model that knows its template finds reasoning and calls itself.
+  if (model.outputs.has("reasoning_content") && template === undefined) {
+    const reasoning = answers.asksForReasoning;
+    if (toolUse === undefined) return { messages, sampling, reasoning };
+    return { messages, tools: toolUse.tools, sampling: withChoice(sampling, toolUse), reasoning };
+  }
   // The prompt tells whether the answer begins within the reasoning.
   const prompt = answers.isSeparate && template !== undefined ? render(template, chat, model) : "";
   const newReader = () => answers.newReader(textStart(prompt, sampling), []);
   if (toolUse === undefined) return { messages, sampling, newReader };
   if (!model.inputs.has("tools")) throw takesNoTools(model);
-  const { tools, choice, parallel } = toolUse;
+  const { tools } = toolUse;
   // A model that does not report calls writes them in its text.
   if (!model.outputs.has("tool_calls")) {
     return { messages, tools, ...callsInText(model, toolUse, sampling, sampling, prompt, answers) };
   }
+  return { messages, tools, sampling: withChoice(sampling, toolUse), newReader };
+}
+
+/** Adds the fields by which a model that reports calls knows which it may make. */
+function withChoice(sampling: Sampling, { choice, parallel }: ToolUse): Sampling {
   const chosen = typeof choice === "object" ? { type: "function", function: choice } : choice;
-  const reported = { ...sampling, tool_choice: chosen, parallel_tool_calls: parallel };
-  return { messages, tools, sampling: reported, newReader };
+  return { ...sampling, tool_choice: chosen, parallel_tool_calls: parallel };
 }
 
 function callWithPrompt(
@@ -152,14 +160,15 @@ function callsInText(
   prompt: string,
   answers: AnswerReading,
 ): Pick<PromptCall, "sampling" | "newReader"> {
-  const format = forcedFormat(toolUse);
-  if (format !== undefined) {
+  const schema = forcedSchema(toolUse);
+  if (schema !== undefined) {
+    const name = toolUse.choice === "required" ? "tool_calls" : "tool_arguments";
+    const format = { type: "json_schema", json_schema: { name, schema, strict: true } };
     return { sampling: { ...sampling, response_format: format }, newReader: () => forcedCallText(toolUse) };
   }
   if (!answers.readsCalls) throw writesUnknownCalls(model);
   const newReader = () => answers.newReader(textStart(prompt, sampling), toolUse.tools)!;
-  const isFirst = (piece: AnswerPiece) => !("index" in piece) || piece.index === 0;
-  return { sampling: shown, newReader: toolUse.parallel ? newReader : () => filtered(newReader(), isFirst) };
+  return { sampling: shown, newReader: toolUse.parallel ? newReader : () => firstCall(newReader()) };
 }
 
 function hasNoTemplate({ name }: TextModel): OpenAiError {
@@ -181,71 +190,4 @@ function writesUnknownCalls({ name }: TextModel): OpenAiError {
     "tokenizer_config.json with one into the directory of the model's version, or set " +
     `openai({ toolCallFamilies: { "${name}": family } })`;
   return invalidField("tools", text, "unsupported_parameter");
-}
-
-const NO_PARAMETERS = { type: "object", properties: {} };
-
-/**
- * The response format that forces a model to call a tool: the arguments of a named tool, or an array of calls.
- *
- * @returns undefined if the model may answer with text
- */
-function forcedFormat({ tools, choice, parallel }: ToolUse): object | undefined {
-  if (choice === "auto") return undefined;
-  if (choice !== "required") return jsonSchema("tool_arguments", parametersOf(tools[0]!));
-  const calls = tools.map((tool) => ({
-    type: "object",
-    properties: { name: { const: tool.function.name }, arguments: parametersOf(tool) },
-    required: ["name", "arguments"],
-    additionalProperties: false,
-  }));
-  return jsonSchema("tool_calls", {
-    type: "array",
-    minItems: 1,
-    ...(!parallel && { maxItems: 1 }),
-    items: calls.length === 1 ? calls[0] : { anyOf: calls },
-  });
-}
-
-/** Reads the text of a model that was forced to call a tool. */
-function forcedCallText({ tools, choice }: ToolUse): AnswerReader {
-  if (typeof choice === "object") return namedCallText(choice.name);
-  let begun = false;
-  // The text after the first call is left out, such as the beginning of a call that the model could not finish.
-  return filtered(createToolCallReader("json", { tools }), (piece) => {
-    if ("content" in piece) return !begun;
-    begun = true;
-    return true;
-  });
-}
-
-/** All text is the arguments of one call. */
-function namedCallText(name: string): AnswerReader {
-  let begun = false;
-  return {
-    push(text) {
-      const call = {
-        index: 0,
-        id: newId("call_"),
-        type: "function" as const,
-        function: { name, arguments: "" },
-      };
-      const pieces = [...(begun ? [] : [call]), { index: 0, function: { arguments: text } }];
-      begun = true;
-      return pieces;
-    },
-    end: () => [],
-  };
-}
-
-function filtered(reader: AnswerReader, keeps: (piece: AnswerPiece) => boolean): AnswerReader {
-  return { push: (text) => reader.push(text).filter(keeps), end: () => reader.end().filter(keeps) };
-}
-
-function jsonSchema(name: string, schema: object): object {
-  return { type: "json_schema", json_schema: { name, schema, strict: true } };
-}
-
-function parametersOf(tool: ChatTool): object {
-  return tool.function.parameters ?? NO_PARAMETERS;
 }

@@ -1,4 +1,5 @@
 import { type ChatContentPart, type ChatMessage, type ChatTool, withTexts } from "../chat/chat-template.js";
+import type { ToolChoice, ToolUse } from "../chat/forced-calls.js";
 import { checkLength, emptyField, invalidField, missingField, shown, wrongType } from "./openai-error.js";
 import {
   type Fields,
@@ -152,17 +153,6 @@ export function textMessages(messages: readonly ChatMessage[], model: string): r
     }
     return role === "developer" ? { ...message, role: "system" } : message;
   });
-}
-
-/** Calls that the model may make: none, as it likes, at least one, or one of a named function. */
-type ToolChoice = "none" | "auto" | "required" | { readonly name: string };
-
-/** The tools of a request. Without any, the prompt mentions no tools. */
-export interface ToolUse {
-  readonly tools: readonly ChatTool[];
-  readonly choice: ToolChoice;
-  /** Whether the model may call several functions in one answer. */
-  readonly parallel: boolean;
 }
 
 /** Largest number of tools in a request, as in OpenAI's API. */

@@ -22,7 +22,8 @@ export interface ChatTemplateSettings {
 export class ChatTemplates {
   readonly #directories: Readonly<Record<string, string>>;
   readonly #families: Readonly<Record<string, ToolCallFamily>>;
-  readonly #separatesReasoning: boolean;
+  /** The option of this name. */
+  readonly reasoningContent: boolean;
   /** Templates in the directories of models. A reload makes a new configuration, and so reads the files again. */
   readonly #ofModels = new WeakMap<ModelConfig, Promise<ChatTemplate | undefined>>();
   readonly #ofOptions = new Map<string, Promise<ChatTemplate | undefined>>();
@@ -36,7 +37,7 @@ export class ChatTemplates {
     }
     this.#directories = chatTemplates;
     this.#families = toolCallFamilies;
-    this.#separatesReasoning = reasoningContent;
+    this.reasoningContent = reasoningContent;
   }
 
   /** True if the options have a template for the model, which then replaces the model's own handling of messages. */
@@ -66,7 +67,7 @@ export class ChatTemplates {
 
   /** True if the reasoning of a model is kept apart from its content. */
   separatesReasoning(model: string, template: ChatTemplate | undefined): boolean {
-    if (!this.#separatesReasoning) return false;
+    if (!this.reasoningContent) return false;
     return template?.reasoning !== undefined || this.familyOf(model, template) === "harmony";
   }
 

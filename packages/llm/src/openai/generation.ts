@@ -183,6 +183,8 @@ export interface PromptCall extends TextCall {
   /** Makes a reader of the text of a choice, if the server has to find calls or reasoning in it. */
   readonly newReader?: (() => AnswerReader | undefined) | undefined;
   readonly isCallNamed?: boolean | undefined;
+  /** True if the answer leaves reasoning out that the model reports. */
+  readonly hidesReasoning?: boolean | undefined;
 }
 
 export interface ChoiceDelta {
@@ -205,11 +207,13 @@ class TextChoice {
   stopped = false;
   /** Characters may be split between two responses. */
   readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  readonly #reasoningDecoder = new TextDecoder("utf-8", { ignoreBOM: true });
   /** Set if the server has to look for stop strings. */
   readonly #stops: StopTexts | undefined;
   /** Set if the server has to look for calls of tools or reasoning. */
   readonly #reader: AnswerReader | undefined;
   readonly #isCallNamed: boolean;
+  readonly #hidesReasoning: boolean;
   #reason: TextFinishReason | undefined;
   #calls = false;
 
@@ -228,6 +232,7 @@ class TextChoice {
     }
     this.#reader = call.newReader?.();
     this.#isCallNamed = call.isCallNamed === true;
+    this.#hidesReasoning = call.hidesReasoning === true;
   }
 
   /** Why the choice ended. A call of a named tool ends with `stop`, as in OpenAI's API. */
@@ -249,8 +254,11 @@ class TextChoice {
     const logprobs = readLogprobs(outputText(outputs.get("logprobs")));
     const prompt = readLogprobs(outputText(outputs.get("prompt_logprobs")));
     const certain = this.#beforeStop(text);
-    const pieces = certain === "" ? undefined : this.#reader?.push(certain);
-    return this.#delta(pieces ?? [{ content: certain }], calls, logprobs, prompt);
+    const pieces = (certain === "" ? undefined : this.#reader?.push(certain)) ?? [{ content: certain }];
+    const thoughts = this.#hidesReasoning ? undefined : firstBytes(outputs.get("reasoning_content"));
+    if (thoughts === undefined) return this.#delta(pieces, calls, logprobs, prompt);
+    const reasoning = this.#reasoningDecoder.decode(thoughts, { stream: true });
+    return this.#delta([{ reasoning }, ...pieces], calls, logprobs, prompt);
   }
 
   /** The rest that was held back, with replacement characters for one that never became whole. */

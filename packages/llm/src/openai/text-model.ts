@@ -77,6 +77,8 @@ export interface TextCall {
   readonly stream: boolean;
   readonly sampling: Sampling;
   readonly logprobs: boolean;
+  /** Whether a model that knows its reasoning keeps it apart from the text. */
+  readonly reasoning?: boolean | undefined;
   /** Whether the model reports the tokens of the prompt with their probabilities. */
   readonly promptLogprobs?: boolean | undefined;
   /** Field for the structure of the text, for a model of vLLM's backend. @default that of its newest release */
@@ -241,10 +243,11 @@ interface ResponseFormat {
 /** The outputs that the answer needs. A model may have large ones beside them. */
 function outputsFor(
   { outputs, textOutput }: TextModel,
-  { logprobs, promptLogprobs, tools, messages }: TextCall,
+  { logprobs, promptLogprobs, tools, messages, reasoning }: TextCall,
 ): string[] {
   const wanted = ["finish_reason", "num_input_tokens", "num_output_tokens"];
   if (logprobs) wanted.push("logprobs");
+  if (reasoning) wanted.push("reasoning_content");
   if (promptLogprobs) wanted.push("prompt_logprobs");
   if (tools !== undefined && messages !== undefined) wanted.push("tool_calls");
   return [textOutput, ...wanted.filter((name) => outputs.has(name) && name !== textOutput)];

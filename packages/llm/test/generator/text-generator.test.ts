@@ -201,6 +201,25 @@ describe("a text generator", () => {
     ]);
   });
 
+  it("sends reasoning apart from the text, where the request asks for it", async () => {
+    const handle = bind(async function* () {
+      yield { reasoning: "I th" };
+      yield { reasoning: "ink." };
+      yield "Hello";
+    });
+    const stream = { text_input: ["p"], stream: [true] };
+    const wants = { return_reasoning_content: [true] };
+    expect(await responses(handle, { ...stream, ...wants })).toEqual([
+      { text_output: "", reasoning_content: "I th" },
+      { text_output: "", reasoning_content: "ink." },
+      { text_output: "Hello", reasoning_content: "" },
+    ]);
+    expect(await responses(handle, stream)).toEqual([{ text_output: "Hello" }]);
+    expect(await responses(handle, { ...stream, stream: [false], ...wants })).toEqual([
+      { text_output: "pHello", reasoning_content: "I think." },
+    ]);
+  });
+
   it("has the inputs and outputs of a text model, without any specification", () => {
     const { inputs, outputs } = bind(words).metadata();
     expect(inputs.map(({ name }) => name)).toContain("text_input");
@@ -306,15 +325,18 @@ describe("bad input of a text generator", () => {
   });
 
   it.each([
-    [5, "expected a string, or an object with text, tokens, logprobs, finishReason, toolCall, usage, got 5"],
+    [
+      5,
+      "expected a string, or an object with text, reasoning, tokens, logprobs, finishReason, toolCall, usage, got 5",
+    ],
     [
       {},
-      "expected a string, or an object with text, tokens, logprobs, finishReason, toolCall, usage, got an object without any",
+      "expected a string, or an object with text, reasoning, tokens, logprobs, finishReason, toolCall, usage, got an object without any",
     ],
     [{ text: 5 }, "text: expected a string, got 5"],
     [
       { txt: "" },
-      "expected a string, or an object with text, tokens, logprobs, finishReason, toolCall, usage, got a member 'txt'",
+      "expected a string, or an object with text, reasoning, tokens, logprobs, finishReason, toolCall, usage, got a member 'txt'",
     ],
     [
       { finishReason: "done" },

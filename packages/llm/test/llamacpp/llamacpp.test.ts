@@ -19,6 +19,7 @@ import { tinyLlama } from "../../../../examples/llama-cpp/tiny-llama.js";
 import { type LlamaCppModel, llamacpp, repositoryBackends } from "../../src/llamacpp/index.js";
 import type { LlamaModule } from "../../src/llamacpp/llama-module.js";
 import { openai } from "../../src/openai/index.js";
+import { type LlamaScript, scriptedLlama } from "./support/scripted-llama.js";
 import { type LlamaRecord, standInLlama } from "./support/stand-in-llama.js";
 
 /** What the backend finds as the package `node-llama-cpp`. */
@@ -380,6 +381,158 @@ describe.each(engines)("with %s", (name, load) => {
       temperature: 0,
     });
     expect(whole.choices[0]!.text).toBe(text);
+  });
+
+  describe("a chat of a model that thinks and calls tools", () => {
+    const THINKS =
+      "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}" +
+      "{% if tools %}{{ tools | tojson }}<tool_call>{% endif %}assistant: <think>\n";
+    const CHANNELS =
+      "{% for m in messages %}<|channel|>functions.x{{ m.content }}{% endfor %}{{ tools }}assistant:";
+    const tools = [
+      {
+        type: "function" as const,
+        function: {
+          name: "weather",
+          parameters: {
+            type: "object",
+            properties: { city: { enum: ["Bonn"] } },
+            required: ["city"],
+            additionalProperties: false,
+          },
+        },
+      },
+    ];
+    const call = ["<tool_call>", '{"name":"weather",', '"arguments":{"city":', '"Bonn"}}', "</tool_call>"];
+
+    async function serve(script: LlamaScript, options: Parameters<typeof openai>[0] = {}) {
+      record.script = script;
+      const file = join(folder, `script-${name.length}-${script.pieces.length}.gguf`);
+      writeFileSync(file, scriptedLlama(script));
+      const { handle } = bind({ model: file });
+      const { addresses } = await triton.serve({ frontends: [openai({ port: 0, ...options })] });
+      const client = new OpenAI({ baseURL: `${addresses.openai!.url}/v1`, apiKey: "none", maxRetries: 0 });
+      const messages = [{ role: "user" as const, content: "hello" }];
+      const chat = async (fields: object = {}) => {
+        const body = { model: "llama", messages, ...fields };
+        const { choices } = await client.chat.completions.create(body as never);
+        return (choices as OpenAI.ChatCompletion.Choice[])[0]!;
+      };
+      const stream = async (fields: object = {}) => {
+        const body = { model: "llama", messages, stream: true, ...fields };
+        const chunks = await client.chat.completions.create(body as never);
+        const deltas: Record<string, unknown>[] = [];
+        for await (const { choices } of chunks as never as AsyncIterable<OpenAI.ChatCompletionChunk>)
+          deltas.push(...choices.map(({ delta }) => delta as Record<string, unknown>));
+        return deltas;
+      };
+      return { handle, chat, stream };
+    }
+
+    it("has its reasoning in reasoning_content, whole and streamed", async () => {
+      const { chat, stream } = await serve({
+        template: THINKS,
+        pieces: ["I", " think", ".\n", "</think>", "\n\n", "Hello", " you"],
+        special: ["</think>"],
+      });
+      expect((await chat()).message).toMatchObject({ reasoning_content: "I think.", content: "Hello you" });
+      const deltas = await stream();
+      const joined = (member: string) => deltas.map((delta) => delta[member] ?? "").join("");
+      expect(joined("reasoning_content")).toBe("I think.");
+      expect(joined("content")).toBe("Hello you");
+      expect(deltas.filter(({ reasoning_content }) => reasoning_content).length).toBeGreaterThan(1);
+      const dropped = (await chat({ include_reasoning: false })).message;
+      expect(dropped).toMatchObject({ content: "Hello you" });
+      expect(dropped).not.toHaveProperty("reasoning_content");
+      const cut = await chat({ max_tokens: 2 });
+      expect(cut).toMatchObject({
+        message: { reasoning_content: "I think", content: "" },
+        finish_reason: "length",
+      });
+    });
+
+    it("keeps its reasoning in the content by option, and for clients of the v2 protocol", async () => {
+      const script = { template: THINKS, pieces: ["I think.", "</think>", "Hello"] };
+      const { chat, handle } = await serve(script, { reasoningContent: false });
+      expect((await chat()).message.content).toBe("I think.</think>Hello");
+      const request = {
+        messages: [JSON.stringify([{ role: "user", content: "hello" }])],
+        stream: [false],
+      };
+      for (const [wanted, text, reasoning] of [
+        [false, "I think.</think>Hello", undefined],
+        [true, "Hello", "I think."],
+      ] as const) {
+        for await (const piece of handle.stream({ ...request, return_reasoning_content: [wanted] })) {
+          const one = piece as unknown as Record<string, { text(): string } | undefined>;
+          expect([one.text_output!.text(), one.reasoning_content?.text()]).toEqual([text, reasoning]);
+        }
+      }
+    });
+
+    it("finds calls after the reasoning, one entry a chunk", async () => {
+      const { chat, stream } = await serve({
+        template: THINKS,
+        pieces: ["I", " should.", "</think>", ...call],
+        special: ["</think>", "<tool_call>", "</tool_call>"],
+      });
+      const { message, finish_reason } = await chat({ tools });
+      expect(finish_reason).toBe("tool_calls");
+      expect(message).toMatchObject({
+        reasoning_content: "I should.",
+        content: null,
+        tool_calls: [{ function: { name: "weather", arguments: '{"city":"Bonn"}' } }],
+      });
+      const entries = (await stream({ tools })).flatMap(({ tool_calls }) => (tool_calls ? [tool_calls] : []));
+      for (const entry of entries) expect(entry).toHaveLength(1);
+      const functions = entries.map(
+        (entry) => (entry as { function: { arguments?: string } }[])[0]!.function,
+      );
+      expect(functions.map((one) => one.arguments ?? "").join("")).toBe('{"city":"Bonn"}');
+    });
+
+    it("calls a tool that it has to call, in a text of that form", async () => {
+      const { chat } = await serve({ template: THINKS, pieces: ["Hello", "</think>"] });
+      // The model finds white space as good as any other text, and would write nothing else.
+      const space = [9, 10, 13, 32].map((byte) => [3 + byte, -100]);
+      const forced = { tools, logit_bias: Object.fromEntries(space) };
+      const required = await chat({ ...forced, tool_choice: "required", parallel_tool_calls: false });
+      const expected = [{ function: { name: "weather", arguments: '{"city":"Bonn"}' } }];
+      expect(required).toMatchObject({ finish_reason: "tool_calls", message: { tool_calls: expected } });
+      const named = await chat({
+        ...forced,
+        tool_choice: { type: "function", function: { name: "weather" } },
+      });
+      expect(named).toMatchObject({ finish_reason: "stop", message: { tool_calls: expected } });
+      expect((await chat({ tools, tool_choice: "none" })).message).toMatchObject({
+        reasoning_content: "Hello",
+      });
+    });
+
+    it("reads harmony's channels, with and without tools", async () => {
+      const { chat } = await serve({
+        template: CHANNELS,
+        // Each piece is one token, so the second markers are written together with their text. llama.cpp knows a
+        // model of this kind by the last two tokens, and ends the text at either of them.
+        pieces: [
+          ...["<|channel|>", "analysis", "<|message|>", "I think.", "<|end|>", "<|start|>", "assistant"],
+          ...["<|channel|>final", "<|message|>Hello", "<|return|>", "<|call|>"],
+        ],
+        special: ["<|channel|>", "<|message|>", "<|end|>", "<|start|>", "<|return|>", "<|call|>"],
+      });
+      const expected = { reasoning_content: "I think.", content: "Hello" };
+      expect((await chat()).message).toMatchObject(expected);
+      expect((await chat({ tools })).message).toMatchObject(expected);
+    });
+
+    it("refuses tools whose calls the template does not show", async () => {
+      const template = "{% for m in messages %}{{ m.content }}{% endfor %}";
+      const { chat } = await serve({ template, pieces: ["Hello"] });
+      await expect(chat({ tools })).rejects.toThrow(
+        /400 tools of a request to model 'llama': expected a chat template in the GGUF file that shows how the model writes calls/,
+      );
+      expect((await chat()).message).toMatchObject({ content: "Hello" });
+    });
   });
 
   it("texts become vectors with the task embedding", async () => {

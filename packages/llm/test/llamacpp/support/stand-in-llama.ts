@@ -7,9 +7,9 @@ import type {
   LlamaSequence,
   LlamaToken,
 } from "../../../src/llamacpp/llama-module.js";
+import { BYTE_TOKENS, type LlamaScript } from "./scripted-llama.js";
 
-const BYTES = Array.from({ length: 256 }, (_, i) => `<0x${i.toString(16).toUpperCase().padStart(2, "0")}>`);
-const TOKENS = ["<unk>", "<s>", "</s>", ...BYTES, ..."▁etaoinshrdlucmfw"];
+const TOKENS = [...BYTE_TOKENS, ..."▁etaoinshrdlucmfw"];
 const FIRST_BYTE = 3;
 const END = 2;
 
@@ -20,6 +20,8 @@ export interface LlamaRecord {
   /** Options of each text that llama.cpp would sample itself. */
   readonly sampled: LlamaSampling[];
   open: number;
+  /** What the model writes. @default nonsense that depends on all tokens before it */
+  script?: LlamaScript | undefined;
 }
 
 /**
@@ -49,6 +51,10 @@ export function standInLlama(record: LlamaRecord): LlamaModule {
 }
 
 function standInModel(record: LlamaRecord): LlamaModel {
+  const { script } = record;
+  const tokens = script === undefined ? TOKENS : [...BYTE_TOKENS, ...script.pieces];
+  const isSpecial = (token: LlamaToken) =>
+    token < FIRST_BYTE || script?.special?.includes(tokens[token]!) === true;
   return {
     architecture: "llama",
     trainContextSize: 512,
@@ -56,8 +62,9 @@ function standInModel(record: LlamaRecord): LlamaModel {
       metadata: {
         tokenizer: {
           chat_template:
+            script?.template ??
             "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}assistant: ",
-          ggml: { model: "llama", tokens: TOKENS },
+          ggml: { model: "llama", tokens },
         },
       },
     },
@@ -72,17 +79,17 @@ function standInModel(record: LlamaRecord): LlamaModel {
               ? [END]
               : [...Buffer.from(part)].map((byte) => FIRST_BYTE + byte),
         ),
-    detokenize: (tokens, specialTokens) =>
+    detokenize: (shown, specialTokens) =>
       Buffer.concat(
-        tokens.map((token) => {
-          if (token < FIRST_BYTE) return Buffer.from(specialTokens ? TOKENS[token]! : "");
+        shown.map((token) => {
+          if (isSpecial(token)) return Buffer.from(specialTokens ? tokens[token]! : "");
           return token < FIRST_BYTE + 256
             ? Buffer.from([token - FIRST_BYTE])
-            : Buffer.from(TOKENS[token]!.replace("▁", " "));
+            : Buffer.from(tokens[token]!.replace("▁", " "));
         }),
       ).toString(),
-    isEogToken: (token) => token === END,
-    isSpecialToken: (token) => token < FIRST_BYTE,
+    isEogToken: (token) => token === END || /^<\|(return|end|call)\|>$/.test(tokens[token]!),
+    isSpecialToken: isSpecial,
     dispose: async () => {
       record.open--;
     },
@@ -144,6 +151,12 @@ class StandInSequence implements LlamaSequence {
     await new Promise((resolve) => setImmediate(resolve));
     this.record.evaluated.push(tokens);
     this.contextTokens.push(...tokens);
+    const { script } = this.record;
+    if (script !== undefined) {
+      const next = Math.max(BYTE_TOKENS.length, this.contextTokens.at(-1)! + 1);
+      const count = BYTE_TOKENS.length + script.pieces.length;
+      return Array.from({ length: count }, (_, token) => (token === (next === count ? END : next) ? 8 : 0));
+    }
     let state = this.contextTokens.reduce(
       (sum, token, i) => (Math.imul(sum, 31) + token * (i + 7)) >>> 0,
       17,
