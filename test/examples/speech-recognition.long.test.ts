@@ -298,6 +298,20 @@ describe("streams", () => {
     expect(lines.map((line) => JSON.parse(line.slice(6)).TRANSCRIPT)).toEqual(changes);
   }, 60_000);
 
+  it("of too long a piece or signal are refused", async () => {
+    const WAV = [new Float32Array(16_000 * 601)];
+    expect(
+      await outcomeOf(triton.infer("live_transcript", { WAV }, { sequence: { id: "long", start: true } })),
+    ).toBe(
+      "INVALID_ARG in ensemble 'live_transcript', input 'wav': expected at most 600 seconds of audio, got 601.0",
+    );
+    const response = await fetch(`${httpUrl}/v2/models/dictation/generate_stream`, {
+      method: "POST",
+      body: JSON.stringify({ WAV: new Array(16_000 * 121).fill(0) }),
+    });
+    expect(await response.text()).toContain("input 'WAV': expected at most 120 seconds of audio, got 121.0");
+  }, 60_000);
+
   it("of 200 speakers at once do not mix; those that leave in the middle disturb nobody", async () => {
     const speakers = Array.from({ length: 200 }, (_, i) => ({ i, samples: recordings[i % 3]!.samples }));
     const expected = await Promise.all(

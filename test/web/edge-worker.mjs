@@ -1,6 +1,19 @@
-/* A worker at the edge with a model. The runtime allows timers and random numbers only while it answers a request. */
+/* A worker at the edge with models. The runtime allows timers and random numbers only while it answers a request. */
+import { onnxruntimeWeb } from "@tritonjs/backends/onnxruntime/web";
 import { batch, Triton } from "@tritonjs/core";
 import { fetchHandler } from "@tritonjs/http/fetch";
+import * as ort from "../../packages/onnxruntime-wasm/dist/bundle.js";
+import model from "./iris.onnx";
+import runtime from "./ort-wasm-simd-threaded.wasm";
+
+// Such a runtime compiles no WebAssembly from bytes. It has compiled the imported module.
+const { instantiate } = WebAssembly;
+WebAssembly.instantiate = async (_bytes, imports) => ({
+  module: runtime,
+  instance: await instantiate(runtime, imports),
+});
+ort.env.wasm.wasmBinary = new ArrayBuffer(0);
+ort.env.wasm.numThreads = 1;
 
 let opened;
 
@@ -16,6 +29,7 @@ async function open() {
     }),
     config: { maxBatchSize: 8 },
   });
+  triton.bind({ modelName: "iris", inferFunc: await onnxruntimeWeb({ ort, model }) });
   await triton.ready();
   return fetchHandler(triton);
 }

@@ -1,11 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { npmTool } from "../package/foreign-tools.js";
+import { irisModel } from "../support/iris.js";
 import { Program } from "../support/program.js";
+import { repositoryRoot } from "../support/repository.js";
 
 const name = `@cloudflare/workerd-${process.platform}-${process.arch === "arm64" ? "arm64" : "64"}`;
 const workerd = npmTool("workerd", "workerd", `${name}@1.20261117.1`, join(name, "bin", "workerd"));
@@ -33,12 +36,15 @@ describe.skipIf(workerd.path === undefined)(`a worker at the edge, in workerd${w
     const build = await rolldown({
       input: join(import.meta.dirname, "edge-worker.mjs"),
       platform: "browser",
-      external: /^node:/,
+      external: [/^node:/, /\.wasm$/, /\.onnx$/],
       resolve: { conditionNames: ["workerd", "worker", "browser", "import", "default"] },
     });
     const { output } = await build.generate({ format: "esm", codeSplitting: false });
     await build.close();
     writeFileSync(join(folder, "worker.js"), output[0].code);
+    const wasm = "ort-wasm-simd-threaded.wasm";
+    copyFileSync(join(repositoryRoot, "packages/onnxruntime-wasm/ort", wasm), join(folder, wasm));
+    copyFileSync(fileURLToPath(irisModel), join(folder, "iris.onnx"));
     const port = await freePort();
     writeFileSync(
       join(folder, "config.capnp"),
@@ -48,7 +54,11 @@ const config :Workerd.Config = (
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")]
 );
 const main :Workerd.Worker = (
-  modules = [(name = "worker", esModule = embed "worker.js")],
+  modules = [
+    (name = "worker", esModule = embed "worker.js"),
+    (name = "${wasm}", wasm = embed "${wasm}"),
+    (name = "iris.onnx", data = embed "iris.onnx"),
+  ],
   compatibilityDate = "2026-06-01",
   compatibilityFlags = ["nodejs_compat"],
 );
@@ -89,6 +99,15 @@ const main :Workerd.Worker = (
       ),
     );
     expect(answers).toEqual(Array.from({ length: 20 }, (_, i) => 2 * i));
+  });
+
+  it("answers by an ONNX model as WebAssembly", async () => {
+    const inputs = [{ name: "measurements", datatype: "FP32", shape: [1, 4], data: [5.1, 3.5, 1.4, 0.2] }];
+    const ask = async (body: object) =>
+      fetch(`${url}/v2/models/iris/infer`, { method: "POST", body: JSON.stringify(body) });
+    const response = await ask({ inputs, outputs: [{ name: "probabilities" }] });
+    expect(((await response.json()) as Answer).outputs[0]!.data[0]).toBeCloseTo(0.99797, 4);
+    expect((await ask({ inputs: [{ ...inputs[0], shape: [4] }] })).status).toBe(400);
   });
 
   it("refuses a bad request, and answers the next one", async () => {

@@ -1,9 +1,15 @@
 /** Samples of 320 ms. */
 const PIECE = 5120;
+const RATE = 16_000;
+const MOST_SECONDS = 120;
 
 /** Sends a signal piece by piece through the ensemble `live_transcript`, and yields the texts that are new. */
 export default async function* dictate([request], context) {
   const samples = await samplesOf(request.inputs, context);
+  if (samples.length > MOST_SECONDS * RATE) {
+    const seconds = (samples.length / RATE).toFixed(1);
+    throw new Error(`input 'WAV': expected at most ${MOST_SECONDS} seconds of audio, got ${seconds}`);
+  }
   const id = crypto.randomUUID();
   let before = "";
   for (let at = 0; at === 0 || at < samples.length; at += PIECE) {
