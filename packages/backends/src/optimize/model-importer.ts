@@ -23,7 +23,7 @@ export interface ImportOptions {
   readonly dtypes?: Readonly<Record<string, string>>;
 }
 
-/** What a model is recognised by. */
+/** Signs by which a model is recognised. */
 export interface ImportPlace {
   readonly path: string;
   readonly isDirectory: boolean;
