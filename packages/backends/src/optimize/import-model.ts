@@ -1,38 +1,12 @@
 import { open, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { errorFor } from "@tritonjs/protocol";
-
-/** Turns the files of one framework into an ONNX file. */
-export interface ModelImporter {
-  /** The framework or format, for texts. */
-  readonly format: string;
-  /** Whether it reads a file or directory. */
-  recognizes(place: ImportPlace): boolean;
-  /**
-   * Writes the ONNX file into a folder.
-   *
-   * @returns its path
-   * @throws TritonError INVALID_ARG for files that are damaged, UNSUPPORTED that names an operator and its node
-   */
-  toOnnx(path: string, folder: string, options: ImportOptions): Promise<string>;
-}
-
-/** Settings of importers. */
-export interface ImportOptions {
-  /** Python of steps that need one. @default TRITONJS_PYTHON, or python3 */
-  readonly python?: string;
-}
-
-/** Signs by which a model is recognised. */
-export interface ImportPlace {
-  readonly path: string;
-  readonly isDirectory: boolean;
-  /** The first bytes of a file; none of a directory. */
-  readonly head: Buffer;
-}
+import { sklearnImporter } from "./import-sklearn.js";
+import { torchImporter } from "./import-torch.js";
+import type { ImportOptions, ImportPlace, ModelImporter } from "./model-importer.js";
 
 /** All importers. The first that recognises a model reads it. */
-const IMPORTERS: readonly ModelImporter[] = [];
+const IMPORTERS: readonly ModelImporter[] = [sklearnImporter, torchImporter];
 
 const startsWith =
   (text: string, at = 0) =>
@@ -53,13 +27,16 @@ const FOREIGN: readonly (readonly [name: string, is: (place: ImportPlace) => boo
   ],
   ["Keras (HDF5)", startsWith("\x89HDF"), "python -m tf2onnx.convert --keras model.h5 --output model.onnx"],
   ["Keras (a ZIP archive)", endsWith(/\.keras$/i), "model.export('model.onnx', format='onnx') in Python"],
-  ["PyTorch", endsWith(/\.(pt|pth|pt2)$/i), "torch.onnx.export(model, args, 'model.onnx') in Python"],
   [
     "a ZIP archive, as PyTorch writes it",
     startsWith("PK"),
     "torch.onnx.export(model, args, 'model.onnx') in Python",
   ],
-  ["a pickle of Python", startsWith("\x80"), "skl2onnx or torch.onnx.export in Python"],
+  [
+    "a pickle of Python",
+    startsWith("\x80"),
+    "python sklearn_to_json.py model.pkl model.json, of scikit-learn, or torch.onnx.export",
+  ],
   ["GGUF", startsWith("GGUF"), "the ONNX export of the model that it was made from"],
   [
     "TensorFlow Lite",

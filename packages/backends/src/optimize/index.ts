@@ -22,7 +22,8 @@ export {
   type VariantComparison,
 } from "./compare-models.js";
 export { type GenerateOptions, generateSamples } from "./generate-samples.js";
-export { type ImportOptions, type ImportPlace, importModel, type ModelImporter } from "./import-model.js";
+export { importModel } from "./import-model.js";
+export type { ImportOptions, ImportPlace, ModelImporter } from "./model-importer.js";
 export { ModelRunner, type RunOptions, type Sample } from "./model-runner.js";
 export {
   makeVariant,

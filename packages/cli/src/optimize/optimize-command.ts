@@ -16,6 +16,7 @@ import {
   type ToolTerminal,
 } from "../tool-command.js";
 import { invalidOption } from "../tool-errors.js";
+import { IMPORT_OPTIONS, readImportOptions } from "./import-options.js";
 import { type OptimizeOptions, optimize } from "./optimize.js";
 import { formsTable, optimizeHtml, optimizeJson } from "./optimize-reports.js";
 
@@ -23,7 +24,7 @@ const GOALS = ["rate", "latency", "size"] as const;
 const METHODS = ["min-max", "entropy", "percentile"] as const;
 const BLOCKS = [16, 32, 64, 128, 256] as const;
 
-const REPEATED = ["inputData", "shape", "dimension", "keep", "fix"];
+const REPEATED = ["inputData", "shape", "inputType", "dimension", "keep", "fix"];
 
 /** Options by the groups of the help. Those that `perf` and `analyze` have too are named as there. */
 const GROUPS: Readonly<Record<string, readonly OptionRow[]>> = {
@@ -46,6 +47,7 @@ const GROUPS: Readonly<Record<string, readonly OptionRow[]>> = {
     ["--dimension <size>", "size of a dimension of generated samples as NAME:n; may be repeated"],
     ["--seed <n>", "seed of generated samples", "0"],
   ],
+  "Import:": IMPORT_OPTIONS,
   "Forms:": [
     ["--forms <names>", `forms to make, by commas: ${VARIANTS.join(", ")}; all unless given`],
     ["--keep <name>", "node, output or operator that stays as it is; may be repeated"],
@@ -96,7 +98,7 @@ export function optimizeCommandOptions(version: string): Command {
     .description(
       "Makes forms of a trained model, checks and measures each, and writes the best as a model to serve.",
     )
-    .argument("<model>", "the ONNX file, or a directory with a model.onnx")
+    .argument("<model>", "the ONNX file, a directory with a model.onnx, or a model of PyTorch or scikit-learn")
     .version(version, "--version")
     .addHelpText("after", EXAMPLES)
     .showHelpAfterError("Run 'tritonjs optimize --help' for the options.");
@@ -166,6 +168,7 @@ export function readOptimizeOptions(
     concurrency: list("concurrency", "--concurrency", 1),
     threads: list("threads", "--threads", 0),
     fixed: readFixed(options.texts("fix")),
+    ...readImportOptions(options),
   };
   return {
     model,

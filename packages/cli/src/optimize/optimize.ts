@@ -6,6 +6,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import {
   type FixedShapes,
+  type ImportOptions,
   importModel,
   ModelRunner,
   OnnxModel,
@@ -42,8 +43,9 @@ import { VariantWorkshop, type WrittenVariant } from "./variant-workshop.js";
 export interface OptimizeOptions
   extends SampleOptions,
     VariantLimits,
+    Omit<ImportOptions, "shapes">,
     Omit<VariantOptions, "samples" | "signal"> {
-  /** The model's file. */
+  /** The model's file, or that of another framework, which becomes an ONNX file first. */
   readonly model: string;
   /** Name of the served model. @default the name of the file */
   readonly name?: string;
@@ -115,7 +117,7 @@ export async function optimize(options: OptimizeOptions): Promise<OptimizeResult
   const folder = mkdtempSync(join(tmpdir(), "tritonjs-optimize-"));
   const forget = cleanUpAtExit(() => rmSync(folder, { recursive: true, force: true }));
   try {
-    const file = await importModel(options.model, folder);
+    const file = await importModel(options.model, folder, options);
     const run = await OptimizeRun.open(file, folder, options);
     return await run.end();
   } finally {

@@ -1,6 +1,7 @@
 import { VERSION } from "@tritonjs/core/internal";
 import { Command } from "commander";
-import { OptionReader } from "../perf/option-reader.js";
+import { IMPORT_OPTIONS, readImportOptions } from "../optimize/import-options.js";
+import { OptionReader, readShapes } from "../perf/option-reader.js";
 import {
   addOptions,
   EXIT,
@@ -30,6 +31,8 @@ const GROUPS: Readonly<Record<string, readonly OptionRow[]>> = {
     ["--file <path>", "path of the graph in a directory of Hugging Face"],
     ["--pair", "the model takes two texts; cross-encoders do so unless told otherwise"],
     ["--max-batch-size <n>", "largest batch of a model that can batch", "32"],
+    ["--shape <shape>", "shape of an input of a PyTorch model as NAME:d1,d2, without the rows; may be repeated"],
+    ...IMPORT_OPTIONS,
   ],
 };
 
@@ -58,7 +61,7 @@ export function repoCommandOptions(version: string): Command {
   return new Command("tritonjs repo")
     .description("Changes a model repository on the disk.")
     .version(version, "--tritonjs-version")
-    .addCommand(addOptions(add, GROUPS, []))
+    .addCommand(addOptions(add, GROUPS, ["shape", "inputType"]))
     .showHelpAfterError("Run 'tritonjs repo --help' for the commands.");
 }
 
@@ -94,12 +97,14 @@ function readRepoOptions(source: string, given: ParsedOptions): AddModelOptions 
     dtype: options.text("dtype"),
     file: options.text("file"),
     pair: options.has("pair") ? true : undefined,
+    ...readImportOptions(options),
   };
   return {
     source,
     repository: options.text("modelRepository")!,
     version: options.whole("version", 1)!,
     maxBatchSize: options.whole("maxBatchSize", 1)!,
+    shapes: readShapes(options.texts("shape")),
     link: options.has("link"),
     check: options.has("check"),
     dryRun: options.has("dryRun"),

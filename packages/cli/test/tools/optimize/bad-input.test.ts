@@ -41,7 +41,6 @@ describe("files that are not models are refused by name", () => {
       "got Keras (HDF5); convert it: python -m tf2onnx.convert --keras",
     ],
     ["net.keras", "PK\x03\x04", "got Keras (a ZIP archive)"],
-    ["net.pt", "PK\x03\x04", "got PyTorch; convert it: torch.onnx.export"],
     ["net.gguf", "GGUF\x03", "got GGUF"],
     ["net.tflite", "\x1c\0\0\0TFL3", "got TensorFlow Lite"],
     ["net.ort", "\x1c\0\0\0ORTM", "got ONNX Runtime's own format"],
