@@ -51,6 +51,13 @@ describe("the choice of a form", () => {
     );
   });
 
+  it("compares its size with the original also where that was not measured", () => {
+    const forms = [form("original", 1000, [], "it did not answer"), form("fast", 250, [run(200)])];
+    expect(chooseVariant(forms, "rate", {})?.reason).toBe(
+      "highest rate of the only form that is within the limits: 200.0 rows/s with 1 row a request, 0.25 times the original's size",
+    );
+  });
+
   it("never takes a form with a fault, and the smaller one of two that are as fast", () => {
     const forms = [
       original,
