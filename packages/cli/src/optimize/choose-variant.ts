@@ -14,6 +14,8 @@ export interface VariantLimits {
   readonly latencyBudgetMs?: number;
   /** Largest size of the written files in bytes. @default none */
   readonly maxBytes?: number;
+  /** Largest memory of the program that serves a form, in megabytes. @default none */
+  readonly maxMemoryMb?: number;
 }
 
 /** Figures of a variant under one load. */
@@ -152,8 +154,16 @@ export function leadingRuns(
 const withinLimits = (variants: readonly VariantReport[], { maxBytes }: VariantLimits) =>
   variants.filter(({ fault, bytes }) => fault === undefined && (maxBytes === undefined || bytes <= maxBytes));
 
-const allowedRuns = ({ runs }: VariantReport, { latencyBudgetMs }: VariantLimits) =>
-  runs.filter(({ p99Ms }) => latencyBudgetMs === undefined || p99Ms <= latencyBudgetMs);
+const allowedRuns = ({ runs }: VariantReport, { latencyBudgetMs, maxMemoryMb }: VariantLimits) =>
+  runs.filter(
+    ({ p99Ms, memoryMb }) =>
+      (latencyBudgetMs === undefined || p99Ms <= latencyBudgetMs) &&
+      (maxMemoryMb === undefined || memoryMb <= maxMemoryMb),
+  );
+
+/** Whether a form must be measured to be known to be within the limits. */
+const limitsRuns = ({ latencyBudgetMs, maxMemoryMb }: VariantLimits) =>
+  latencyBudgetMs !== undefined || maxMemoryMb !== undefined;
 
 const costOf = ({ variant, run }: VariantEntry, goal: OptimizeGoal) =>
   goal === "size" ? variant.bytes : goal === "latency" ? run!.latencyMs : 1 / run!.rate;
@@ -169,7 +179,7 @@ export function chooseVariant(
 ): VariantChoice | undefined {
   const entries = withinLimits(variants, limits)
     .map((variant) => ({ variant, run: bestRunFor(variant, goal, limits) }))
-    .filter(({ run }) => run !== undefined || (goal === "size" && limits.latencyBudgetMs === undefined));
+    .filter(({ run }) => run !== undefined || (goal === "size" && !limitsRuns(limits)));
   if (entries.length === 0) return undefined;
   const cost = (entry: VariantEntry) => costOf(entry, goal);
   const least = Math.min(...entries.map(cost));

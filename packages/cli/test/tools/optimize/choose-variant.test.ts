@@ -74,6 +74,17 @@ describe("the choice of a form", () => {
     expect(chooseVariant([forms[1]!], "size", {})).toBeUndefined();
   });
 
+  it("keeps the limit on the memory, also of the smallest file", () => {
+    const forms = [
+      form("original", 1000, [run(100, { memoryMb: 300 })]),
+      form("fast", 500, [run(200, { memoryMb: 300 })]),
+      form("fast-low-memory", 500, [run(150, { memoryMb: 200 })]),
+    ];
+    for (const goal of ["rate", "size"] as const)
+      expect(chooseVariant(forms, goal, { maxMemoryMb: 250 })?.variant.name).toBe("fast-low-memory");
+    expect(chooseVariant(forms, "rate", { maxMemoryMb: 100 })).toBeUndefined();
+  });
+
   it("keeps the limits on the latency and the size", () => {
     const forms = [original, form("late", 400, [run(500, { p99Ms: 80 }), run(150, { p99Ms: 8 })])];
     expect(chooseVariant(forms, "rate", { latencyBudgetMs: 10 })?.run?.rate).toBe(150);
