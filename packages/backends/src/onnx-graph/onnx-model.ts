@@ -111,12 +111,12 @@ export class OnnxModel {
       const bytes = this.bytesOf(tensor);
       this.#checkLength(tensor, bytes.byteLength);
       const aligned = bytes.byteOffset % 4 === 0 ? bytes : new Uint8Array(bytes);
-      return new Float32Array(aligned.buffer, aligned.byteOffset, aligned.byteLength >> 2);
+      return new Float32Array(aligned.buffer, aligned.byteOffset, aligned.byteLength / 4);
     }
     if (tensor.dataType !== ELEMENT.FLOAT16) return undefined;
     const bytes = new Uint8Array(this.bytesOf(tensor));
     this.#checkLength(tensor, bytes.byteLength);
-    return float16ToFloat32(new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.byteLength >> 1));
+    return float16ToFloat32(new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 2));
   }
 
   /** The model as bytes of one file. External data is read into it. */

@@ -194,6 +194,19 @@ describe("a frozen graph", () => {
     expect(json.signature.outputs).toMatchObject({ y: { name: "double" }, best: { name: "best" } });
   });
 
+  it("keeps attributes that are written with the default of their type", () => {
+    const attributes = { sorted: { b: false }, k: { i: 0 }, pad: { s: "" }, alpha: { f: 0 } };
+    const nodes = [
+      node("x", "Placeholder", [], { dtype: { type: DT.FLOAT }, shape: { shape: [-1, 2] } }),
+      node("y", "TopK", ["x"], { T: { type: DT.FLOAT }, ...attributes }),
+    ];
+    writeFileSync(path(), graphFile({ nodes }));
+    const { modelTopology } = readFrozenGraph(path()).json.content as {
+      modelTopology: { node: { name: string; attr: object }[] };
+    };
+    expect(modelTopology.node.find(({ name }) => name === "y")!.attr).toMatchObject(attributes);
+  });
+
   it("is refused with variables, without nodes and when it is another file", () => {
     const refusal = () => thrownBy(() => readFrozenGraph(path()));
     writeFileSync(path(), graphFile({ nodes: [node("v", "VariableV2"), node("y", "Relu", ["v"])] }));

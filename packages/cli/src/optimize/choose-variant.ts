@@ -14,6 +14,8 @@ export interface VariantLimits {
   readonly latencyBudgetMs?: number;
   /** Largest size of the written files in bytes. @default none */
   readonly maxBytes?: number;
+  /** Largest memory of the program that serves a form, in megabytes. @default none */
+  readonly maxMemoryMb?: number;
 }
 
 /** Figures of a variant under one load. */
@@ -152,8 +154,16 @@ export function leadingRuns(
 const withinLimits = (variants: readonly VariantReport[], { maxBytes }: VariantLimits) =>
   variants.filter(({ fault, bytes }) => fault === undefined && (maxBytes === undefined || bytes <= maxBytes));
 
-const allowedRuns = ({ runs }: VariantReport, { latencyBudgetMs }: VariantLimits) =>
-  runs.filter(({ p99Ms }) => latencyBudgetMs === undefined || p99Ms <= latencyBudgetMs);
+const allowedRuns = ({ runs }: VariantReport, { latencyBudgetMs, maxMemoryMb }: VariantLimits) =>
+  runs.filter(
+    ({ p99Ms, memoryMb }) =>
+      (latencyBudgetMs === undefined || p99Ms <= latencyBudgetMs) &&
+      (maxMemoryMb === undefined || memoryMb <= maxMemoryMb),
+  );
+
+/** Whether a form must be measured to be known to be within the limits. */
+const limitsRuns = ({ latencyBudgetMs, maxMemoryMb }: VariantLimits) =>
+  latencyBudgetMs !== undefined || maxMemoryMb !== undefined;
 
 const costOf = ({ variant, run }: VariantEntry, goal: OptimizeGoal) =>
   goal === "size" ? variant.bytes : goal === "latency" ? run!.latencyMs : 1 / run!.rate;
@@ -169,37 +179,42 @@ export function chooseVariant(
 ): VariantChoice | undefined {
   const entries = withinLimits(variants, limits)
     .map((variant) => ({ variant, run: bestRunFor(variant, goal, limits) }))
-    .filter(({ run }) => run !== undefined || (goal === "size" && limits.latencyBudgetMs === undefined));
+    .filter(({ run }) => run !== undefined || (goal === "size" && !limitsRuns(limits)));
   if (entries.length === 0) return undefined;
   const cost = (entry: VariantEntry) => costOf(entry, goal);
   const least = Math.min(...entries.map(cost));
   const equal = entries.filter((entry) => cost(entry) <= least * (1 + (goal === "size" ? 0 : EQUAL)));
   const chosen = equal.toSorted((a, b) => a.variant.bytes - b.variant.bytes || cost(a) - cost(b))[0]!;
-  return { ...chosen, reason: reasonOf(chosen, entries, goal, equal.length) };
+  return { ...chosen, reason: reasonOf(chosen, { variants, entries, equal: equal.length }, goal) };
 }
 
 function reasonOf(
   { variant, run }: VariantEntry,
-  entries: readonly VariantEntry[],
+  others: {
+    readonly variants: readonly VariantReport[];
+    readonly entries: readonly VariantEntry[];
+    readonly equal: number;
+  },
   goal: OptimizeGoal,
-  equal: number,
 ): string {
-  const original = entries.find((entry) => entry.variant.name === "original");
-  const among = `of ${entries.length} forms that are within the limits`;
-  const size = `${(variant.bytes / (original?.variant.bytes ?? variant.bytes)).toFixed(2)} times the original's size`;
+  const { variants, entries, equal } = others;
+  const [original] = variants;
+  const among = entries.length === 1 ? "of the only form that is" : `of ${entries.length} forms that are`;
+  const within = `${among} within the limits`;
+  const size = `${(variant.bytes / original!.bytes).toFixed(2)} times the original's size`;
   const tie = equal > 1 ? "; others are as fast, and larger" : "";
-  if (goal === "size" || run === undefined) return `smallest ${among}: ${size}`;
-  const compared = original?.run;
+  if (goal === "size" || run === undefined) return `smallest ${within}: ${size}`;
+  const compared = entries.find((entry) => entry.variant === original)?.run;
   if (goal === "latency") {
     const against =
       compared === undefined
         ? ""
         : `, ${(run.latencyMs / compared.latencyMs).toFixed(2)} times the original's`;
-    return `lowest latency ${among}: ${run.latencyMs.toPrecision(3)} ms with ${rows(run.batchSize)}${against}, ${size}${tie}`;
+    return `lowest latency ${within}: ${run.latencyMs.toPrecision(3)} ms with ${rows(run.batchSize)}${against}, ${size}${tie}`;
   }
   const against =
     compared === undefined ? "" : `, ${(run.rate / compared.rate).toFixed(2)} times the original's`;
-  return `highest rate ${among}: ${run.rate.toPrecision(4)} rows/s with ${rows(run.batchSize)}${against}, ${size}${tie}`;
+  return `highest rate ${within}: ${run.rate.toPrecision(4)} rows/s with ${rows(run.batchSize)}${against}, ${size}${tie}`;
 }
 
 const rows = (count: number) => `${count} row${count === 1 ? "" : "s"} a request`;

@@ -34,6 +34,7 @@ const GROUPS: Readonly<Record<string, readonly OptionRow[]>> = {
     ["--max-error <percent>", "largest relative error of an output, without --labels", "10"],
     ["--latency-budget <ms>", "limit on the p99 latency"],
     ["--max-size <bytes>", "limit on the size of the files"],
+    ["--max-memory <MB>", "limit on the memory of the program that serves a form"],
   ],
   "Samples:": [
     ["--input-data <file>", "JSON file with one row in each entry; may be repeated; generated unless given"],
@@ -59,6 +60,7 @@ const GROUPS: Readonly<Record<string, readonly OptionRow[]>> = {
       "size that a dimension has for good as NAME:n, or an input as NAME:d1,d2; may be repeated",
     ],
     ["--own-form", "also try ONNX Runtime's own form of each, which only this processor can load"],
+    ["--low-memory", "also try each without ONNX Runtime's memory arena: less memory, often slower"],
   ],
   "Measurement:": [
     ["--batch-sizes <list>", "rows of the requests; 1,8 unless given"],
@@ -158,6 +160,7 @@ export function readOptimizeOptions(
     variants: forms,
     latencyBudgetMs: options.number("latencyBudget"),
     maxBytes: options.whole("maxSize"),
+    maxMemoryMb: options.number("maxMemory"),
     inputData: options.has("inputData") ? options.texts("inputData") : undefined,
     labels: options.text("labels"),
     labelOutput: options.text("labelOutput"),
@@ -184,6 +187,7 @@ export function readOptimizeOptions(
     percentile: options.number("percentile", { max: 100 })!,
     blockSize,
     ownForm: options.has("ownForm"),
+    lowMemory: options.has("lowMemory"),
     intervalMs: options.number("measurementInterval", { min: 1 })!,
     resume: options.has("resume"),
     exportPath: options.text("exportPath")!,

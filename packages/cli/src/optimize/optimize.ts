@@ -69,6 +69,8 @@ export interface OptimizeOptions
   readonly intervalMs?: number;
   /** Also tries ONNX Runtime's own form of the forms that are within the limits, for this processor. @default false */
   readonly ownForm?: boolean;
+  /** Also tries each form without ONNX Runtime's memory arena: less memory, and often slower. @default false */
+  readonly lowMemory?: boolean;
   /** Names of the classes, or a file with one in each line: the labels of the served model. */
   readonly classNames?: string | readonly string[];
   /** Continues with the measurements of the last run. @default false */
@@ -196,7 +198,7 @@ class OptimizeRun {
 
   /** All forms with their errors; those that cannot be made or break a limit have a fault. */
   async #make(): Promise<WrittenVariant[]> {
-    const { variants = VARIANTS, ownForm = false } = this.options;
+    const { variants = VARIANTS, ownForm = false, lowMemory = false } = this.options;
     const { samples } = this.set;
     const workshop = new VariantWorkshop(this.folder, this.prepared, this.reference, this.options, {
       ...this.options,
@@ -217,9 +219,9 @@ class OptimizeRun {
         if (report.fault !== undefined) this.#say(`${report.name}: ${report.fault}`);
       }
     }
-    const able = written.filter(({ report, file }) => report.fault === undefined && file !== undefined);
     if (ownForm && !this.#signal.aborted)
-      for (const variant of able) written.push(await workshop.ownForm(variant));
+      for (const variant of ableOf(written)) written.push(await workshop.ownForm(variant));
+    if (lowMemory) written.push(...ableOf(written).map((variant) => workshop.lowMemory(variant)));
     return written;
   }
 
@@ -238,14 +240,14 @@ class OptimizeRun {
     machine: VariantMachine,
     checkpoint: Checkpoint,
   ): Promise<VariantReport[]> {
-    const able = written.filter(({ report, file }) => report.fault === undefined && file !== undefined);
+    const able = ableOf(written);
     const sizes = this.#batchSizes;
     const largest = Math.max(...sizes);
     await mkdir(join(this.folder, "repository"), { recursive: true });
     await this.#writeInputs();
-    for (const { report, file } of able) {
+    for (const variant of able) {
       const limit = this.isBatched ? largest : 0;
-      await addToRepository(join(this.folder, "repository"), report.name, file!, limit, linkModelFile);
+      await addToRepository(join(this.folder, "repository"), variant, limit, linkModelFile);
     }
     const results: CandidateResult[] = this.options.resume ? [...(await checkpoint.read())] : [];
     const known = new Set(results.map(({ candidate }) => candidateKey(candidate)));
@@ -419,6 +421,10 @@ class OptimizeRun {
   }
 }
 
+/** The forms that can be served: those without a fault. */
+const ableOf = (written: readonly WrittenVariant[]) =>
+  written.filter(({ report, file }) => report.fault === undefined && file !== undefined);
+
 /** Times that the best loads are measured again. */
 const FINAL_ROUNDS = 3;
 
@@ -458,11 +464,13 @@ function limitsOf({
   maxError = 0.1,
   latencyBudgetMs,
   maxBytes,
+  maxMemoryMb,
 }: VariantLimits): VariantLimits {
   return {
     accuracyFloor,
     maxError,
     ...(latencyBudgetMs !== undefined && { latencyBudgetMs }),
     ...(maxBytes !== undefined && { maxBytes }),
+    ...(maxMemoryMb !== undefined && { maxMemoryMb }),
   };
 }

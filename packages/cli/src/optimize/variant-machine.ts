@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { ModelConfig } from "@tritonjs/protocol";
 import type { AnalyzeMachine, Candidate, OpenedCandidate } from "../analyze/candidate.js";
 import { type RealMeasuring, RepositoryMachine } from "../analyze/served-machines.js";
+import type { WrittenVariant } from "./variant-workshop.js";
 
 /** One form of the model under requests of one size. */
 export interface VariantLoad {
@@ -67,15 +68,17 @@ export class VariantMachine implements AnalyzeMachine {
  */
 export async function addToRepository(
   repository: string,
-  name: string,
-  file: string,
+  { report: { name }, file, parameters = {} }: WrittenVariant,
   maxBatchSize: number,
   link: (from: string, to: string) => Promise<void>,
 ): Promise<void> {
   const version = join(repository, name, "1");
   await mkdir(version, { recursive: true });
-  await link(file, join(version, "model.onnx"));
+  await link(file!, join(version, "model.onnx"));
   const batching = maxBatchSize > 1 ? "dynamic_batching { }\n" : "";
-  const text = `name: "${name}"\nbackend: "onnxruntime"\nmax_batch_size: ${maxBatchSize}\n${batching}`;
+  const settings = Object.entries(parameters).map(
+    ([key, value]) => `parameters { key: "${key}" value { string_value: "${value}" } }\n`,
+  );
+  const text = `name: "${name}"\nbackend: "onnxruntime"\nmax_batch_size: ${maxBatchSize}\n${batching}${settings.join("")}`;
   await writeFile(join(repository, name, "config.pbtxt"), text);
 }

@@ -23,7 +23,12 @@ export interface WrittenVariant {
   readonly report: VariantReport;
   /** Its file; absent if it could not be made. */
   readonly file?: string;
+  /** Parameters of its configuration. @default none */
+  readonly parameters?: Readonly<Record<string, string>>;
 }
+
+/** Parameters with which ONNX Runtime gives memory back after each run, and asks for it in each. */
+const LOW_MEMORY = { enable_mem_arena: "0", enable_mem_pattern: "0" };
 
 /** Layers that are left out, one after the other, before a variant is given up. */
 const MOST_KEPT = 6;
@@ -68,6 +73,16 @@ export class VariantWorkshop {
         report: { name, text, layers, kept, bytes: 0, worstLayers: [], runs: [], fault: faultOf(error) },
       };
     }
+  }
+
+  /** The same file, served without ONNX Runtime's memory arena. */
+  lowMemory({ report, file }: WrittenVariant): WrittenVariant {
+    const text = `${report.text}, without ONNX Runtime's memory arena`;
+    return {
+      file: file!,
+      parameters: LOW_MEMORY,
+      report: { ...report, name: `${report.name}-low-memory`, text },
+    };
   }
 
   /** A variant and, if it breaks a limit, the form of it that does not. */

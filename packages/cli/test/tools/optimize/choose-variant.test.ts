@@ -51,6 +51,13 @@ describe("the choice of a form", () => {
     );
   });
 
+  it("compares its size with the original also where that was not measured", () => {
+    const forms = [form("original", 1000, [], "it did not answer"), form("fast", 250, [run(200)])];
+    expect(chooseVariant(forms, "rate", {})?.reason).toBe(
+      "highest rate of the only form that is within the limits: 200.0 rows/s with 1 row a request, 0.25 times the original's size",
+    );
+  });
+
   it("never takes a form with a fault, and the smaller one of two that are as fast", () => {
     const forms = [
       original,
@@ -65,6 +72,17 @@ describe("the choice of a form", () => {
     ];
     expect(chooseVariant(forms, "rate", {})?.variant.name).toBe("small");
     expect(chooseVariant([forms[1]!], "size", {})).toBeUndefined();
+  });
+
+  it("keeps the limit on the memory, also of the smallest file", () => {
+    const forms = [
+      form("original", 1000, [run(100, { memoryMb: 300 })]),
+      form("fast", 500, [run(200, { memoryMb: 300 })]),
+      form("fast-low-memory", 500, [run(150, { memoryMb: 200 })]),
+    ];
+    for (const goal of ["rate", "size"] as const)
+      expect(chooseVariant(forms, goal, { maxMemoryMb: 250 })?.variant.name).toBe("fast-low-memory");
+    expect(chooseVariant(forms, "rate", { maxMemoryMb: 100 })).toBeUndefined();
   });
 
   it("keeps the limits on the latency and the size", () => {

@@ -167,6 +167,23 @@ describe("optimize", { timeout: 300_000 }, () => {
     expect(again.samples).toEqual({ count: 2, isGenerated: false, hasLabels: false });
   });
 
+  it("serves a form without ONNX Runtime's memory arena if that is the one within the limits", async () => {
+    const { model } = writeDigits(join(folder, "memory"), false);
+    const exportPath = join(folder, "memory-results");
+    const options = { model, exportPath, variants: ["clean"] as const, intervalMs: 30, batchSizes: [1] };
+    const { variants, folder: written } = await optimize({ ...options, lowMemory: true, goal: "latency" });
+    expect(variants.map(({ name }) => name)).toEqual([
+      "original",
+      "clean",
+      "original-low-memory",
+      "clean-low-memory",
+    ]);
+    expect(variants.every(({ runs }) => runs.length > 0)).toBe(true);
+    expect(readdirSync(written!)).toContain("config.pbtxt");
+    const none = optimize({ ...options, exportPath: join(folder, "memory-none"), maxMemoryMb: 1 });
+    expect((await none).choice).toBeUndefined();
+  });
+
   it("replaces the model of an earlier run only when the new one is complete", async () => {
     const { model } = writeDigits(join(folder, "again"), false);
     const exportPath = join(folder, "again-results");
