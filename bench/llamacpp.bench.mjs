@@ -16,6 +16,7 @@ import { median, short } from "./support/pairs.mjs";
 import { report } from "./support/report.mjs";
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
+const LONG_PROMPT = Number(process.env.BENCH_LONG_PROMPT ?? 4000);
 const folder = mkdtempSync(join(tmpdir(), "tritonjs-bench-"));
 const { gguf, directory } = writeLlamaFiles(folder);
 
@@ -68,6 +69,7 @@ async function compare(path) {
   for (let round = 0; round < ROUNDS; round++) {
     for (const [i, [, command, figure]] of CASES.entries()) {
       const [our, their] = [figure(await ours.run(command)), figure(await theirs.run(command))];
+      console.log(command, short(our), short(their));
       measured[i].push({ our, their, ratio: our / their });
     }
   }
@@ -79,11 +81,11 @@ async function compare(path) {
     ["tritonjs", ours],
     ["llama.cpp", theirs],
   ]) {
-    const { p50, p99, firstMs } = await engine.run("gaps 4000");
+    const { p50, p99, firstMs } = await engine.run(`gaps ${LONG_PROMPT}`);
     const add = (row, value) => {
       rows[row] = { ...rows[row], [name]: short(value) };
     };
-    add("median gap of 4 streams beside a prompt of 4,000, ms", p50);
+    add(`median gap of 4 streams beside a prompt of ${LONG_PROMPT}, ms`, p50);
     add("99th percentile of the gaps, times the median", p99 / p50);
     add("first token of that prompt, s", firstMs / 1000);
     engine.end();

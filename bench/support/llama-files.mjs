@@ -119,7 +119,7 @@ export function writeLlamaFiles(folder, sizes = SIZES) {
   return { gguf, directory };
 }
 
-function ggufFile(weights, { width, layers, heads, kvHeads, headSize, vocabulary, context }) {
+function ggufFile(weights, { width, layers, heads, kvHeads, headSize, inner, vocabulary, context }) {
   const texts = tokenTexts(vocabulary);
   const kinds = texts.map((_, id) => (id === 0 ? 2 : id < 3 ? 3 : id < 259 ? 6 : 1));
   const metadata = [

@@ -16,7 +16,7 @@ import {
  * Tokens in a file. The part of a prompt after its last whole block is computed, so blocks are short; a file of a small
  * model still has some kilobytes.
  */
-export const BLOCK_TOKENS = 64;
+export const BLOCK_TOKENS = 32;
 
 const MAGIC = Buffer.from("tritonjs");
 const VERSION = 1;
@@ -49,15 +49,15 @@ interface Progress {
  * into blocks. The name of a block's file is a hash of the model and of all tokens up to its end:
  *
  * ```
- * tokens   0 ... 63        64 ... 127         128 ... 191
- * file     a = hash(model, 0 ... 63)
- *                          b = hash(a, 64 ... 127)
- *                                             c = hash(b, 128 ... 191)
+ * tokens   0 ... 31        32 ... 63          64 ... 95
+ * file     a = hash(model, 0 ... 31)
+ *                          b = hash(a, 32 ... 63)
+ *                                             c = hash(b, 64 ... 95)
  * ```
  *
  * So prompts that begin alike share files, and a prompt finds its files without a list of them.
  *
- * A file has a header (magic, version, checksum, its own name) and, layer by layer, keys and values `[heads, 64, size]`.
+ * A file has a header (magic, version, checksum, its own name) and, layer by layer, keys and values `[heads, 32, size]`.
  */
 export class KeptPrefixes {
   readonly #layout: KvLayout;

@@ -251,19 +251,19 @@ describe("the files of prefixes", () => {
     expect(await (await keep("b", "FP32")).load(tokens, 0)).toBeUndefined();
     expect(await (await keep("a", "FP16")).load(tokens, 0)).toBeUndefined();
     const reader = await keep("a", "FP32");
-    expect((await reader.load([...tokens.slice(0, 100), ...tokens], 0))?.length).toBe(64);
+    expect((await reader.load([...tokens.slice(0, 100), ...tokens], 0))?.length).toBe(96);
     expect(await reader.load([9, ...tokens], 0)).toBeUndefined();
     expect((await reader.load(tokens.slice(0, 129), 0))?.length).toBe(128);
     // The scores after the last token are needed, so it is computed.
-    expect((await reader.load(tokens.slice(0, 128), 0))?.length).toBe(64);
-    expect(await reader.load(tokens.slice(0, 128), 64)).toBeUndefined();
+    expect((await reader.load(tokens.slice(0, 128), 0))?.length).toBe(96);
+    expect(await reader.load(tokens.slice(0, 128), 96)).toBeUndefined();
     expect(warnings).toEqual([]);
   });
 
   it("stay within the size of the directory, and those that were used last are left", async () => {
     let now = 1_000_000;
     const bytes = () => files().reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
-    const limit = 8 * 2896;
+    const limit = 16 * 1488;
     const serve = async (...entries: CachedPrefix[]) => {
       now += 1000;
       const directory = await PrefixDirectory.open(

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
@@ -75,12 +75,31 @@ it("its configuration sets the limits, and the graph may be in the folder onnx",
   expect(answer).toMatchObject({ status: 200, num_output_tokens: 28 });
 });
 
+it("a parameter keeps prefixes on disk for a model", async () => {
+  const prefixes = mkdtempSync(join(tmpdir(), "prefixes-"));
+  try {
+    const url = await serve(
+      `backend: "text_generation" parameters { key: "prefix_directory" value { string_value: "${prefixes}" } }`,
+    );
+    const prompt = "Once there was a red dog who lived in a big house with Tom and Mia. ".repeat(4);
+    expect(await generate(url, { text_input: prompt, max_tokens: 2 })).toMatchObject({ status: 200 });
+    await triton.close();
+    expect(readdirSync(prefixes).length).toBeGreaterThan(1);
+  } finally {
+    rmSync(prefixes, { recursive: true, force: true });
+  }
+});
+
 it.each([
   [
     'parameters { key: "kv_cache_bytes" value { string_value: "much" } }',
     "expected an integer of at least 1, got 'much'",
   ],
   ['parameters { key: "prefix_cache" value { string_value: "1" } }', "expected 'true' or 'false', got '1'"],
+  [
+    'parameters { key: "prefix_directory" value { string_value: "prefixes" } }',
+    "expected an absolute path, got 'prefixes'",
+  ],
   ["max_batch_size: 8", "expected max_batch_size 0"],
 ])("a configuration with %s is refused", async (line, text) => {
   folder = mkdtempSync(join(tmpdir(), "repository-"));
