@@ -32,11 +32,13 @@ const DEMAND_POINTS = 16;
 export const FAIR_REACH = 2;
 /** Demand for which fair batches are sized at most, as a share of what the instances can do. */
 const FAIR_DEMAND = 0.9;
-/** How much longer than alone a caller may wait beside others, where its share allows it. */
+/** How much longer than alone the slowest requests of a caller may take beside others, where its share allows it. */
 const SLOWED_BY = 1.5;
+/** Share of the requests of a caller that counts as the slowest. */
+const SLOWEST = 0.01;
 /** Rows of the larger ones among the batches of a caller that is alone, as a multiple of what arrives during one. */
 const OWN_ARRIVALS = 1.05;
-/** Batches of several callers are chosen for this many times what those of them send that keep within their shares. */
+/** Batches of several callers are chosen for this many times the rate that callers within their shares need. */
 const CONTENDED_MARGIN = 1.15;
 /** Steps in which the time of such batches is found. */
 const OWN_BATCH_STEPS = 3;
@@ -225,18 +227,24 @@ export class BatchChoice {
   }
 
   /**
-   * The most rows of a batch while several callers send. A request waits for a batch and runs in another one. Both may
-   * take half as long again as the batches of a caller that sends no more than its share would take if it were alone.
-   * Batches are at least as large as such callers together need.
+   * The most rows of a batch while several callers send. A request waits for a batch and runs in another one. Both
+   * together may take half as long again as the slowest requests of a caller that sends no more than its share would take
+   * if it were alone. Such a caller rarely waits for itself if it sends little. Batches are at least so large that such
+   * callers get what they send while all others take their shares too. If every caller sends more than its share, none
+   * of them gains from small batches.
    *
    * @param top rows for each millisecond in the best batches
    */
   #mostContended(now: number, times: InstanceTimes, top: number): number {
-    const { typical, total } = this.#shares!.smallCallers(now, top);
+    const { typical, need } = this.#shares!.smallCallers(now, top);
+    if (typical === 0) return this.#maxRows;
     let aloneMs = times.expectedMs(1);
     for (let i = 0; i < OWN_BATCH_STEPS; i++) aloneMs = msOf(times, 1 + OWN_ARRIVALS * typical * aloneMs);
-    const quick = smallest(times.best, (rows) => times.expectedMs(rows + 1) > SLOWED_BY * aloneMs);
-    const needed = (CONTENDED_MARGIN * total * times.rowsPerMs(times.best)) / top;
+    const busy = (typical * aloneMs) / (1 + typical * aloneMs);
+    const waitMs = aloneMs * Math.max(0, 1 - SLOWEST / busy);
+    const mostMs = (SLOWED_BY * (waitMs + aloneMs)) / 2;
+    const quick = smallest(times.best, (rows) => times.expectedMs(rows + 1) > mostMs);
+    const needed = (CONTENDED_MARGIN * need * times.rowsPerMs(times.best)) / top;
     const enough = smallest(times.best, (rows) => times.rowsPerMs(rows) >= needed);
     return Math.max(quick, enough);
   }

@@ -60,7 +60,7 @@ export class FairShares {
   #unit = 1;
   #timedMs = 0;
   #timedCost = 0;
-  #rates: SmallCallers = { typical: 0, total: 0 };
+  #rates: SmallCallers = { typical: 0, need: 0 };
   #ratesUntil = Number.NEGATIVE_INFINITY;
   #capacity = 0;
 
@@ -164,15 +164,16 @@ export class FairShares {
     let weights = 0;
     for (const { weight } of callers) weights += weight;
     let left = capacity;
-    let [total, squares] = [0, 0];
+    let [total, squares, highest] = [0, 0, 0];
     for (const { rate, weight } of callers) {
       if (rate * weights > left * weight) break;
       left -= rate;
       weights -= weight;
       total += rate;
       squares += rate * rate;
+      highest = rate / weight;
     }
-    this.#rates = { typical: total > 0 ? squares / total : 0, total };
+    this.#rates = { typical: total > 0 ? squares / total : 0, need: total + highest * weights };
     return this.#rates;
   }
 
@@ -220,9 +221,10 @@ export function callerOf({ caller, parameters }: InferenceRequest, parameter: st
 
 /** Rates of callers that send no more than their share, in rows for each millisecond. */
 export interface SmallCallers {
-  /** The rate of a caller, as most of their requests see it. */
+  /** The rate of a caller, as most of their requests see it; 0 if there is no such caller. */
   readonly typical: number;
-  readonly total: number;
+  /** The rate of all callers at which these get what they send, while the others take their shares. */
+  readonly need: number;
 }
 
 /** Begins another window of a caller's rate. */
