@@ -11,10 +11,7 @@ interface Job {
  * at no cost. The lengths are known, and a wait is not bounded. No order of the same steps is known to be better, so it is
  * what the library's order is compared with.
  */
-export function meanWithShortestRemaining(
-  decoder: SimulatedDecoder,
-  texts: readonly RecordedText[],
-): number {
+export function meanWithShortestRemaining(decoder: SimulatedDecoder, texts: readonly RecordedText[]): number {
   const { maxRunning, stepMs, textMs, promptTokenMs } = decoder;
   const promptMs = stepMs / PREFILL_TOKENS + promptTokenMs;
   const tokenMs = (stepMs + textMs * maxRunning) / maxRunning;
