@@ -1,7 +1,7 @@
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { PlannedBatcher } from "../instance/machine-plan.js";
 import type { InferenceRequest } from "../request/inference-request.js";
-import { datedOf, fairBatch, msOf, playOut, smallest, type Window, windowFrom } from "./batch-windows.js";
+import { fairBatch, msOf, playOut, smallest, type Window, windowFrom } from "./batch-windows.js";
 import type { FairShares } from "./fair-shares.js";
 import { ArrivalsByLimit, type InstanceTimes, type LearnedTimes } from "./learned-times.js";
 import type { UrgencyQueue } from "./urgency-queue.js";
@@ -34,6 +34,8 @@ export const FAIR_REACH = 2;
 const FAIR_DEMAND = 0.9;
 /** How much longer than alone the slowest requests of a caller may take beside others, where its share allows it. */
 const SLOWED_BY = 1.5;
+/** A batch of this many milliseconds delays nobody: the work of the server between two batches takes about as long. */
+const SHORT_BATCH_MS = 0.25;
 /** Share of the requests of a caller that counts as the slowest. */
 const SLOWEST = 0.01;
 /** Rows of the larger ones among the batches of a caller that is alone, as a multiple of what arrives during one. */
@@ -144,8 +146,8 @@ export class BatchChoice {
     }
     if (scarcity < 1) chosen = this.#keepingUp(chosen, idleInMs, now, times, most, hasOneLimit);
     const { from, to, maxRows } = chosen;
-    const dated = datedOf(queue, from, to);
-    return { dated, maxRows, rows: chosen.rows, leftOut: datedOf(queue, 0, from) };
+    const dated = queue.datedFrom(from, to);
+    return { dated, maxRows, rows: chosen.rows, leftOut: queue.datedFrom(0, from) };
   }
 
   /** True if nearly all requests have one limit, and the one that is due next is not one of the few that are tighter. */
@@ -208,8 +210,9 @@ export class BatchChoice {
     const share = demand > served ? served / demand : 1;
     let most = Math.min(limit, this.#mostRows(now, times, served, idleInMs, share));
     if (this.#shares!.isContended(now)) most = Math.min(most, this.#mostContended(now, times, top));
-    const next = datedOf(queue, 0, Math.min(queue.datedCount, FAIR_REACH * this.#maxRows));
-    let chosen = fairBatch(next, most, now, times);
+    const next = queue.datedFrom(0, Math.min(queue.datedCount, FAIR_REACH * this.#maxRows));
+    const first = fairBatch(next, most, now, times);
+    let chosen = first;
     const scarcity = scarcityOf(demand / top, loss);
     if (scarcity > 0) {
       let best = chosen;
@@ -220,10 +223,14 @@ export class BatchChoice {
       }
       if (chosen.perMs < ENOUGH_GOODPUT * scarcity * best.perMs) chosen = best;
     }
-    const taken = new Set(chosen.requests);
-    const last = next.findLastIndex((request) => taken.has(request));
-    const leftOut = next.filter((request, i) => i < last && !taken.has(request));
-    return { dated: chosen.requests, maxRows: Math.max(1, chosen.rows), rows: chosen.rows, leftOut };
+    const { requests, rows } = chosen;
+    let leftOut: readonly InferenceRequest[] = [];
+    if (chosen !== first) {
+      const taken = new Set(requests);
+      const last = next.findLastIndex((request) => taken.has(request));
+      leftOut = next.filter((request, i) => i < last && !taken.has(request));
+    }
+    return { dated: requests, maxRows: Math.max(1, rows), rows, leftOut };
   }
 
   /**
@@ -242,8 +249,8 @@ export class BatchChoice {
     for (let i = 0; i < OWN_BATCH_STEPS; i++) aloneMs = msOf(times, 1 + OWN_ARRIVALS * typical * aloneMs);
     const busy = (typical * aloneMs) / (1 + typical * aloneMs);
     const waitMs = aloneMs * Math.max(0, 1 - SLOWEST / busy);
-    const mostMs = (SLOWED_BY * (waitMs + aloneMs)) / 2;
-    const quick = smallest(times.best, (rows) => times.expectedMs(rows + 1) > mostMs);
+    const mostMs = Math.max(SHORT_BATCH_MS, (SLOWED_BY * (waitMs + aloneMs)) / 2);
+    const quick = smallest(this.#maxRows, (rows) => times.expectedMs(rows + 1) > mostMs);
     const needed = (CONTENDED_MARGIN * need * times.rowsPerMs(times.best)) / top;
     const enough = smallest(times.best, (rows) => times.rowsPerMs(rows) >= needed);
     return Math.max(quick, enough);

@@ -11,6 +11,8 @@ const MOST_LAG = 10_000;
 const RATE_WINDOW_MS = 2000;
 /** Milliseconds for which the rates of callers are used again. */
 const RATES_FOR_MS = 20;
+/** Change of the capacity up to which the rates are used again. */
+const ALIKE = 0.1;
 /** Time after which a caller that sends alone has the largest batches again, in milliseconds. */
 const CONTENDED_MS = 3000;
 /** Weight that older batches keep in the usual cost of time when another one ends. */
@@ -154,7 +156,8 @@ export class FairShares {
    * @param capacity rows for each millisecond
    */
   smallCallers(now: number, capacity: number): SmallCallers {
-    if (now < this.#ratesUntil && capacity === this.#capacity) return this.#rates;
+    const isAlike = Math.abs(capacity - this.#capacity) <= ALIKE * this.#capacity;
+    if (now < this.#ratesUntil && isAlike) return this.#rates;
     this.#ratesUntil = now + RATES_FOR_MS;
     this.#capacity = capacity;
     const callers = [...this.#seats.values()]
