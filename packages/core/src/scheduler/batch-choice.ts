@@ -283,7 +283,8 @@ export class BatchChoice {
 
   /**
    * The most rows of the next batch: as many as leave requests that arrive meanwhile the time for a batch of their own,
-   * and at least so many that batches of this size keep up with the demand.
+   * and at least so many that batches of this size keep up with the demand. A limit that even one row does not leave the
+   * time for does not count. If a request would be left behind without the time for the batch after, all may run.
    *
    * @param share share of the arrivals that are served
    */
@@ -310,7 +311,7 @@ export class BatchChoice {
         );
         return busyMs + times.plannedMs(own) > limitMs;
       };
-      most = Math.max(1, smallest(most + 1, blocks) - 1);
+      if (!blocks(1)) most = Math.max(1, smallest(most + 1, blocks) - 1);
     }
     const freeMs = this.#places.freeMs(now);
     for (const other of this.#places.others) {
@@ -319,7 +320,23 @@ export class BatchChoice {
       const blocks = (rows: number) => now + Math.min(times.plannedMs(rows), freeMs) + ms > due;
       if (now + ms <= due) most = Math.max(1, smallest(most + 1, blocks) - 1);
     }
-    return Math.max(most, enough);
+    most = Math.max(most, enough);
+    return this.#leavesHope(most, now, times) ? most : this.#maxRows;
+  }
+
+  /** True if the first request that a batch of this size leaves behind has time for the batch after it. */
+  #leavesHope(most: number, now: number, times: InstanceTimes): boolean {
+    const queue = this.#queue;
+    let rows = 0;
+    for (let i = 0; i < queue.datedCount; i++) {
+      const request = queue.dated(i);
+      if (rows + request.rows > most) {
+        const left = Math.min(this.#maxRows, queue.rows - rows);
+        return now + times.plannedMs(rows) + times.plannedMs(left) <= request.due;
+      }
+      rows += request.rows;
+    }
+    return true;
   }
 }
 
