@@ -1,17 +1,16 @@
 /*
- * Does the simulation of deadlines (docs/deadlines.md) hold for real models? Serves an ONNX MLP in a worker and a Python
- * model with `deadlines`, under Poisson load of two classes below and above capacity. The models really run each batch.
- * The clock of the server stands still meanwhile, and then moves by the processor time that the batch took: so other
- * programs of the machine decide nothing. Each run is recorded, and replayed through the simulation, which learns the
- * times of batches from the recording.
+ * Does the simulation of deadlines (docs/deadlines.md) hold for real models? Serves an ONNX MLP and a Python model with
+ * `deadlines`, under Poisson load of two classes below and above capacity. The models really run each batch, in processes.
+ * The clock of the server stands still meanwhile, and then moves by the processor time that the model took: so other
+ * programs of the machine, and other work of the server, decide nothing. Each run is recorded, and replayed through the
+ * simulation, which learns the times of batches from the recording.
  *
- * Exit code 1 if the median difference of the share in time, or of the mean latency, exceeds 10%.
+ * Exit code 1 if the median difference of the share in time, or of the mean latency, exceeds 10%. BENCH_MODELS names the
+ * models to run.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setImmediate as turn } from "node:timers/promises";
-import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { python } from "@tritonjs/backends/python";
 import { readTrace, recordingOf, replay } from "@tritonjs/cli/tools";
 import { Triton } from "@tritonjs/core";
@@ -19,6 +18,7 @@ import { readPrototxt } from "@tritonjs/core/config";
 import { onnxModels } from "./support/onnx-models.mjs";
 import { median, short } from "./support/pairs.mjs";
 import { report } from "./support/report.mjs";
+import { timedOnnx, WorkClock } from "./support/work-clock.mjs";
 
 const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 600);
 const RUNS = Number(process.env.BENCH_RUNS ?? 3);
@@ -56,79 +56,15 @@ const mlp = onnxModels.mlp();
 writeFileSync(join(folder, "mlp.onnx"), mlp.bytes);
 writeFileSync(join(folder, "model.py"), PYTHON);
 
-let cpuBefore = process.cpuUsage();
+/** The models: how many numbers a row has, and the `inferFunc` whose batches take their processor time on a clock. */
 const MODELS = {
-  mlp: {
-    shape: mlp.shape,
-    backend: () => onnxruntime({ model: join(folder, "mlp.onnx"), engine: "worker", intraOpNumThreads: 1 }),
-    begin: () => {
-      cpuBefore = process.cpuUsage();
-    },
-    tookMs: () => {
-      const { user, system } = process.cpuUsage(cpuBefore);
-      return (user + system) / 1000;
-    },
-  },
-  python: {
-    shape: [256],
-    backend: () => python({ model: join(folder, "model.py") }),
-    begin: () => {},
-    tookMs: ([first]) => first.get("y").elements[0],
-  },
+  mlp: { width: mlp.shape[0], serve: (clock) => timedOnnx(join(folder, "mlp.onnx"), clock) },
+  python: { width: 256, serve: timedPython },
 };
 
-/** A clock that moves from timer to timer, and stands still while a batch really runs. */
-class WorkClock {
-  running = 0;
-  /** Called when a batch has really run. */
-  onIdle;
-  #now = 0;
-  #timers = [];
-
-  now() {
-    return this.#now;
-  }
-
-  wallNow() {
-    return this.#now;
-  }
-
-  setTimer(delayMs, run) {
-    const timer = { at: this.#now + Math.max(0, delayMs), run };
-    const after = this.#timers.findIndex(({ at }) => at > timer.at);
-    this.#timers.splice(after < 0 ? this.#timers.length : after, 0, timer);
-    const cancel = () => {
-      this.#timers = this.#timers.filter((one) => one !== timer);
-    };
-    return { cancel };
-  }
-
-  defer(run) {
-    queueMicrotask(run);
-  }
-
-  async runUntil(isOver) {
-    while (!isOver()) {
-      await turn();
-      await turn();
-      // A loop that spins would cost processor time too.
-      if (this.running > 0) {
-        await new Promise((done) => {
-          this.onIdle = done;
-        });
-        continue;
-      }
-      const timer = this.#timers.shift();
-      if (timer === undefined) continue;
-      this.#now = Math.max(this.#now, timer.at);
-      timer.run();
-    }
-  }
-}
-
-/** The backend of a model whose batches take their processor time on the clock. */
-function timed({ backend, begin, tookMs }, clock) {
-  const inner = backend();
+/** Runs batches of the Python model. */
+function timedPython(clock) {
+  const inner = python({ model: join(folder, "model.py") });
   const bound = (target, key) => {
     const value = target[key];
     return typeof value === "function" ? value.bind(target) : value;
@@ -144,23 +80,19 @@ function timed({ backend, begin, tookMs }, clock) {
         if (key === "capacity") return 1;
         if (key === "takesAhead") return false;
         if (key !== "execute") return bound(target, key);
-        return async (execution) => {
-          clock.running++;
-          begin();
-          const results = await target.execute(execution);
-          const ms = tookMs(results);
-          clock.running--;
-          clock.onIdle?.();
-          await new Promise((done) => clock.setTimer(ms, done));
-          return results;
-        };
+        return (execution) =>
+          clock.work(
+            () => target.execute(execution),
+            ([first]) => first.get("y").elements[0],
+          );
       },
     });
-  return new Proxy(inner, {
+  const inferFunc = new Proxy(inner, {
     set,
     get: (_, key) =>
       key === "createExecutor" ? (context) => executor(inner.createExecutor(context)) : bound(inner, key),
   });
+  return { inferFunc, close: () => {} };
 }
 
 /** Serves Poisson load to a model whose batcher has been taught, and returns what was recorded. */
@@ -169,15 +101,16 @@ async function record(name, load, run) {
   const file = join(folder, `${name}-${load}-${run}.json`);
   const clock = new WorkClock();
   const triton = new Triton({ clock, trace: { level: "TIMESTAMPS", rate: 1, file } });
+  const { inferFunc, close } = model.serve(clock);
   const handle = triton.bind({
     modelName: name,
-    inputs: [{ name: "x", dtype: "FP32", shape: model.shape }],
+    inputs: [{ name: "x", dtype: "FP32", shape: [model.width] }],
     outputs: [{ name: "y", dtype: "FP32", shape: [10] }],
-    inferFunc: timed(model, clock),
+    inferFunc,
     config: { maxBatchSize: MAX_BATCH, batcher: { deadlines: true } },
   });
   await handle.ready();
-  const row = new Float32Array(model.shape.reduce((product, one) => product * one, 1)).fill(0.5);
+  const row = new Float32Array(model.width).fill(0.5);
   let open = 0;
   const send = (options) => {
     open++;
@@ -211,6 +144,7 @@ async function record(name, load, run) {
   // The clock stands still while the trace is written.
   clock.running++;
   await triton.close();
+  close();
   // Without the requests that taught the batcher, which have no class.
   const trace = (await readTrace([file])).filter(({ priority = 0 }) => priority > 0);
   return recordingOf(trace, name);
@@ -224,7 +158,7 @@ function figuresOf({ classes, latencyMs }) {
 const pairs = new Map();
 try {
   for (let run = 1; run <= RUNS; run++) {
-    for (const name of Object.keys(MODELS)) {
+    for (const name of (process.env.BENCH_MODELS ?? Object.keys(MODELS).join()).split(",")) {
       const text = `name: "${name}" max_batch_size: ${MAX_BATCH} dynamic_batching { } instance_group { count: 1 }
         parameters { key: "deadlines" value { string_value: "true" } }`;
       for (const load of LOADS) {
@@ -251,7 +185,7 @@ for (const [name, all] of pairs) {
     const difference = median(all.map((_, i) => Math.abs(simulated[i] / real[i] - 1)));
     rows[name][`${figure}, real`] = short(median(real));
     rows[name][`${figure}, simulated`] = short(median(simulated));
-    rows[name][`${figure}, difference %`] = short(100 * difference);
+    rows[name][`${figure}, difference %`] = short(Math.round(10_000 * difference) / 100);
     if (!(difference <= LIMIT)) missed.push(`${figure} of '${name}'`);
   }
 }

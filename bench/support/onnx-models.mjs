@@ -163,6 +163,18 @@ export const onnxModels = {
       ],
       average(64),
     ),
+  deepMlp: () => mlp("deepMlp", 2048, 12),
+  denseConv: () =>
+    conv(
+      "denseConv",
+      [
+        [64, 2],
+        [128, 2],
+      ],
+      dense(128 * 8 * 8, 4096),
+    ),
+  deepConv: () =>
+    conv("deepConv", [[64, 1], [128, 2], ...Array.from({ length: 7 }, () => [128, 1])], average(128)),
   heavy: () =>
     conv(
       "heavy",

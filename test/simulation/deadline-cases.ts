@@ -95,6 +95,18 @@ export const OTHER_CASES: readonly DeadlineCase[] = [
     classes: [{ share: 1, limitMs: 60 }],
   },
   {
+    name: "8 + 0.3 n ms, up to 16; 21, 133 ms; 10% noise",
+    ...PLAIN,
+    fixedMs: 8,
+    perRowMs: 0.3,
+    maxBatchSize: 16,
+    noise: 0.1,
+    classes: [
+      { share: 0.64, limitMs: 21 },
+      { share: 0.36, limitMs: 133 },
+    ],
+  },
+  {
     name: "20 ms, one by one; 100, 1000 ms",
     ...PLAIN,
     fixedMs: 0,

@@ -2,7 +2,16 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DEADLINE_CASES, type DeadlineCase, OTHER_CASES } from "./deadline-cases.js";
 import { byLibrary, type DeadlineSetting, largestLoad, type Served, shareInTime } from "./deadline-run.js";
-import { ALONE, EAGER, largestMachineLoad, MACHINE_CASES, PLANNED, serveMachine } from "./machine-run.js";
+import {
+  ALONE,
+  EAGER,
+  largestMachineLoad,
+  MACHINE_CASES,
+  PLANNED,
+  type ServedMachine,
+  serveIdeally,
+  serveMachine,
+} from "./machine-run.js";
 import { clockwork, nexus, symphony, vtc } from "./paper-policies.js";
 import { byPolicy } from "./policy-run.js";
 
@@ -102,25 +111,30 @@ async function policyTable(progress: (text: string) => void): Promise<string> {
 /** Models that share two cores: independent and eager, each with deadlines of its own, and in one plan. */
 async function machineTable(progress: (text: string) => void): Promise<string> {
   const lines = [
-    "| three models on two cores | independent, eager | independent, `deadlines` | one plan | plan to eager |",
-    "| --- | --: | --: | --: | --: |",
+    "| three models on two cores | independent, eager | independent, `deadlines` | one plan | plan to eager | ideal to eager |",
+    "| --- | --: | --: | --: | --: | --: |",
   ];
   for (const one of MACHINE_CASES) {
     progress(one.name);
     const loads: number[] = [];
     const cells: string[] = [];
-    for (const setting of [EAGER, ALONE, PLANNED]) {
+    const ways: ServedMachine[] = [EAGER, ALONE, PLANNED].map(
+      (setting) => (machine, run) => serveMachine(machine, setting, run),
+    );
+    for (const served of [...ways, serveIdeally]) {
       let [load, inTime] = [0, 0];
       for (const seed of MACHINE_SEEDS) {
         const run = { seed, durationMs: DURATION_MS };
-        load += (await largestMachineLoad(one, setting, run)) / MACHINE_SEEDS.length;
-        const outcomes = await serveMachine(one, setting, { ...run, load: OVERLOAD });
+        load += (await largestMachineLoad(one, served, run)) / MACHINE_SEEDS.length;
+        const outcomes = await served(one, { ...run, load: OVERLOAD });
         inTime += shareInTime(outcomes) / MACHINE_SEEDS.length;
       }
       loads.push(load);
       cells.push(`${load.toFixed(2)}; ${Math.round(100 * inTime)}%`);
     }
-    lines.push(`| ${one.name} | ${cells.join(" | ")} | ${(loads[2]! / loads[0]!).toFixed(2)} |`);
+    const [eager, , plan, ideal] = loads as [number, number, number, number];
+    const ratios = [plan, ideal].map((load) => (load / eager).toFixed(2));
+    lines.push(`| ${one.name} | ${[...cells.slice(0, -1), ...ratios].join(" | ")} |`);
   }
   return lines.join("\n");
 }

@@ -4,6 +4,7 @@ import { SharedCores } from "../../packages/cli/src/simulate/shared-cores.js";
 import { SimulationClock } from "../../packages/cli/src/simulate/simulation-clock.js";
 import type { BatcherOptions } from "../../packages/core/src/config/model-options.js";
 import { MachinePlan } from "../../packages/core/src/instance/machine-plan.js";
+import { Heap } from "../../packages/core/src/scheduler/priority-queue.js";
 import { type ClassOutcome, type LoadRun, worstShareInTime } from "./deadline-run.js";
 import { type SimulatedMachine, SimulatedModel } from "./simulated-model.js";
 
@@ -101,16 +102,36 @@ function perCoreMs({ fixedMs, perRowMs, maxBatchSize }: MachineModel): number {
   return maxBatchSize / (fixedMs + perRowMs * maxBatchSize);
 }
 
+/** The requests of all models in order: their times and models. */
+function machineArrivals(
+  { cores, models, arrivals }: MachineCase,
+  { load, seed, durationMs }: LoadRun,
+): readonly { readonly at: number; readonly kind: number }[] {
+  const all = models.flatMap((model, kind) => {
+    const random = new Random(seed + 100 * kind);
+    const rate = load * cores * model.share * perCoreMs(model);
+    const list: { readonly at: number; readonly kind: number }[] = [];
+    for (let at = 0; at < durationMs; ) {
+      const phase = arrivals === "poisson" ? 1 : Math.floor(at / PHASE_MS) % 2 === 0 ? 1.6 : 0.4;
+      at += random.exponential() / (rate * phase);
+      list.push({ at, kind });
+    }
+    return list;
+  });
+  return all.sort((a, b) => a.at - b.at);
+}
+
 /**
  * Serves the models of a machine with the library's own batchers, instances and plan.
  *
- * @param load work as a share of what the cores can do in full batches
+ * @param run its load is the work as a share of what the cores can do in full batches
  */
 export async function serveMachine(
-  { cores, models, arrivals }: MachineCase,
+  one: MachineCase,
   { batcher, deadlines, planned }: MachineSetting,
-  { load, seed, durationMs }: LoadRun,
+  run: LoadRun,
 ): Promise<readonly ClassOutcome[]> {
+  const { cores, models } = one;
   const machine = new SharedMachine(cores, planned);
   const { clock } = machine;
   const served = models.map(
@@ -124,20 +145,8 @@ export async function serveMachine(
       }),
   );
   for (const model of served) await model.start();
-  const all = models.flatMap((model, kind) => {
-    const random = new Random(seed + 100 * kind);
-    const rate = load * cores * model.share * perCoreMs(model);
-    const list: { readonly at: number; readonly kind: number }[] = [];
-    for (let at = 0; at < durationMs; ) {
-      const phase = arrivals === "poisson" ? 1 : Math.floor(at / PHASE_MS) % 2 === 0 ? 1.6 : 0.4;
-      at += random.exponential() / (rate * phase);
-      list.push({ at, kind });
-    }
-    return list;
-  });
-  all.sort((a, b) => a.at - b.at);
   const outcomes: ClassOutcome[] = models.map(() => ({ sent: 0, inTime: 0, late: 0, refused: 0 }));
-  for (const { at, kind } of all) {
+  for (const { at, kind } of machineArrivals(one, run)) {
     const due = clock.advanceTo(at);
     if (due !== undefined) await due;
     const outcome = outcomes[kind]!;
@@ -159,16 +168,56 @@ export async function serveMachine(
   return outcomes;
 }
 
+/**
+ * Serves the models on a machine that no real one can beat by much: each row costs what it costs in a full batch, however
+ * few wait, all cores work on the request that is due first, and it is interrupted for a tighter one. Requests that would
+ * be late are dropped.
+ */
+export function serveIdeally(one: MachineCase, run: LoadRun): readonly ClassOutcome[] {
+  const { cores, models } = one;
+  const outcomes: ClassOutcome[] = models.map(() => ({ sent: 0, inTime: 0, late: 0, refused: 0 }));
+  const waiting = new Heap<{ readonly due: number; readonly kind: number; leftMs: number }>(
+    (a, b) => a.due - b.due,
+  );
+  let now = 0;
+  const workUntil = (until: number): void => {
+    for (let next = waiting.first; next !== undefined && now < until; next = waiting.first) {
+      const isLate = now + next.leftMs > next.due;
+      const ms = isLate ? 0 : Math.min(next.leftMs, until - now);
+      now += ms;
+      next.leftMs -= ms;
+      if (!isLate && next.leftMs > 0) break;
+      waiting.take();
+      outcomes[next.kind]![isLate ? "refused" : "inTime"]++;
+    }
+    now = Math.max(now, until);
+  };
+  for (const { at, kind } of machineArrivals(one, run)) {
+    workUntil(at);
+    const model = models[kind]!;
+    outcomes[kind]!.sent++;
+    waiting.add({ due: at + model.limitMs, kind, leftMs: 1 / (cores * perCoreMs(model)) });
+  }
+  workUntil(Number.MAX_VALUE);
+  return outcomes;
+}
+
+/** Serves a machine in one way. */
+export type ServedMachine = (
+  one: MachineCase,
+  run: LoadRun,
+) => readonly ClassOutcome[] | Promise<readonly ClassOutcome[]>;
+
 /** The largest load, in steps of 0.01, at which 99% of the requests of each model are in time. */
 export async function largestMachineLoad(
   one: MachineCase,
-  setting: MachineSetting,
+  served: ServedMachine,
   run: Omit<LoadRun, "load">,
 ): Promise<number> {
   let [low, high] = [0, 110];
   while (high - low > 1) {
     const middle = (low + high) >> 1;
-    const outcomes = await serveMachine(one, setting, { ...run, load: middle / 100 });
+    const outcomes = await served(one, { ...run, load: middle / 100 });
     if (worstShareInTime(outcomes) >= 0.99) low = middle;
     else high = middle;
   }

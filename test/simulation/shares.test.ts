@@ -45,6 +45,31 @@ describe("a caller at a tenth of the capacity beside one at three times the capa
     },
   );
 
+  it.each([
+    ["5 + 2 n ms, up to 8", { fixedMs: 5, perRowMs: 2, maxBatchSize: 8, limitMs: 150 }],
+    ["0.5 + 1 n ms, up to 8", { fixedMs: 0.5, perRowMs: 1, maxBatchSize: 8, limitMs: 40 }],
+    ["20 + 1 n ms, up to 16", { fixedMs: 20, perRowMs: 1, maxBatchSize: 16, limitMs: 200 }],
+  ])("is answered in time by other models too: %s", async (_, model) => {
+    const batcher = { shares: { by: "caller" }, deadlines: true };
+    const alone = await serveCallers(model, [SMALL], batcher);
+    const { small } = await serveCallers(model, [SMALL, BIG], batcher);
+    expect(small!.inTime).toBeGreaterThanOrEqual(0.99);
+    expect(small!.p99).toBeLessThanOrEqual(1.5 * alone.small!.p99);
+  });
+
+  it.each([
+    ["all of which send more than their share", 0.3, 0.95, 0.8],
+    ["beside a caller that nearly uses up its share", 0.2, 0.9, 0.99],
+  ])("is served in large batches beside three big callers, %s", async (_, load, least, inTime) => {
+    const big = [1, 2, 3].map((i) => ({ name: `big ${i}`, load: 1 }));
+    const batcher = { shares: { by: "caller" }, deadlines: true };
+    const served = await serveCallers(GPU_LIKE, [{ name: "small", load }, ...big], batcher);
+    const { fixedMs, perRowMs, maxBatchSize } = GPU_LIKE;
+    const rate = Object.values(served).reduce((sum, { rowsPerMs }) => sum + rowsPerMs, 0);
+    expect(rate).toBeGreaterThanOrEqual((least * maxBatchSize) / (fixedMs + perRowMs * maxBatchSize));
+    expect(served.small!.inTime).toBeGreaterThanOrEqual(inTime);
+  });
+
   it("gets what its weight says when both send too much", async () => {
     const { small, big } = await serveCallers(CPU_LIKE, [{ ...SMALL, load: 3 }, BIG], {
       shares: { by: "caller", weights: { small: 3 } },

@@ -34,7 +34,7 @@ export interface SimulatedDecoder {
 export type KnownLength = "exact" | "limit" | "caller";
 
 /** A text of the recorded mix. */
-interface RecordedText {
+export interface RecordedText {
   readonly atMs: number;
   readonly caller: "chat" | "code";
   readonly prompt: number;
@@ -50,9 +50,9 @@ export interface TextOutcome {
 }
 
 /** Tokens that one of the simulation stands for. It has a quarter of the steps, each of which takes four times as long. */
-const TOKENS_EACH = 4;
+export const TOKENS_EACH = 4;
 /** Tokens of prompts in a step. */
-const PREFILL_TOKENS = 256;
+export const PREFILL_TOKENS = 256;
 
 /** Tokens of the prompt and of the text of each text. */
 type Lengths = readonly (readonly number[])[];
@@ -60,26 +60,35 @@ type Lengths = readonly (readonly number[])[];
 const { chat, code } = recorded.textsPerHour;
 const CHAT_SHARE = chat / (chat + code);
 
-/** Milliseconds of a decoder with all places taken for a text, on average. */
-function msOfText({ maxRunning, stepMs, textMs, promptTokenMs }: SimulatedDecoder): number {
-  const mean = (texts: Lengths) =>
-    texts.reduce(
-      (sum, [prompt = 0, length = 0]) =>
-        sum +
-        prompt * (stepMs / PREFILL_TOKENS + promptTokenMs) +
-        (length * (stepMs + textMs * maxRunning)) / maxRunning,
-      0,
-    ) / texts.length;
-  return CHAT_SHARE * mean(recorded.chat) + (1 - CHAT_SHARE) * mean(recorded.code);
+const MEASURED_TEXTS = 1200;
+const measured = new Map<SimulatedDecoder, number>();
+
+/** Milliseconds for each text while texts always wait: measured with texts that all arrive at once. */
+async function msOfText(decoder: SimulatedDecoder): Promise<number> {
+  const known = measured.get(decoder);
+  if (known !== undefined) return known;
+  const outcomes = await serveTexts(decoder, {}, textsEvery(0, MEASURED_TEXTS, 1, "exact"));
+  const ms = Math.max(...outcomes.map(({ lastTokenMs }) => lastTokenMs)) / MEASURED_TEXTS;
+  measured.set(decoder, ms);
+  return ms;
 }
 
-function textsOf(
+/** The texts of a run. They arrive at random, and are the same whatever is known of their lengths. */
+export async function textsOf(
   decoder: SimulatedDecoder,
   { load, count, seed }: TextRun,
   known: KnownLength,
+): Promise<readonly RecordedText[]> {
+  return textsEvery((await msOfText(decoder)) / load, count, seed, known);
+}
+
+function textsEvery(
+  everyMs: number,
+  count: number,
+  seed: number,
+  known: KnownLength,
 ): readonly RecordedText[] {
   const random = new Random(seed);
-  const everyMs = msOfText(decoder) / load;
   let atMs = 0;
   return Array.from({ length: count }, () => {
     atMs += random.exponential() * everyMs;
@@ -109,6 +118,15 @@ export async function generateTexts(
   known: KnownLength = "exact",
   limitMs?: (text: { readonly caller: string }) => number | undefined,
 ): Promise<readonly TextOutcome[]> {
+  return serveTexts(decoder, batcher, await textsOf(decoder, run, known), limitMs);
+}
+
+async function serveTexts(
+  decoder: SimulatedDecoder,
+  batcher: BatcherOptions,
+  texts: readonly RecordedText[],
+  limitMs?: (text: { readonly caller: string }) => number | undefined,
+): Promise<readonly TextOutcome[]> {
   const clock = new TurnClock();
   const config = resolveConfig({
     modelName: "m",
@@ -136,7 +154,7 @@ export async function generateTexts(
   instances.serve(scheduler);
   await instances.start();
   const outcomes: TextOutcome[] = [];
-  for (const { atMs, caller, prompt, length, limit } of textsOf(decoder, run, known)) {
+  for (const { atMs, caller, prompt, length, limit } of texts) {
     await clock.advanceTo(atMs);
     const receive: RequestSender["receive"] = (outcome, final) => {
       if (!final) return;
@@ -158,7 +176,7 @@ export async function generateTexts(
       outcomes.push({ caller, waitMs: Number.NaN, lastTokenMs: Number.NaN });
     }
   }
-  while (outcomes.length < run.count && (await clock.runNext()));
+  while (outcomes.length < texts.length && (await clock.runNext()));
   return outcomes;
 }
 

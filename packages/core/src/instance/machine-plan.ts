@@ -17,6 +17,11 @@ export const PATIENCE_MS = 1000;
 const OVERRUN_LEFT = 0.02;
 /** By how much the yield of a batch must be better, so that it goes before one that is due earlier. */
 const BETTER_YIELD = 0.05;
+/**
+ * How long a batch that goes before one that is due earlier may take, as a multiple of the time until that is due: its
+ * model could not use the resources for other batches meanwhile.
+ */
+const MOST_BEFORE = 1.5;
 /** Step size with which the usual time of an instance's batches is learnt. */
 const USUAL_STEP = 0.1;
 
@@ -255,7 +260,7 @@ export class MachinePlan extends RateLimiter {
   /**
    * The staged instances in the order in which they should run: by their deadlines. Another batch goes before the first
    * one if it would be late otherwise and the first one would not. So does a batch that has more of its requests together,
-   * if the first one has time for a full batch after it.
+   * if the first one has time for a full batch after it, or elsewhere once other resources are free.
    */
   #line(now: number): { readonly lease: PlannedLease; readonly batch: NextBatch }[] {
     const line: { readonly lease: PlannedLease; readonly batch: NextBatch }[] = [];
@@ -268,16 +273,20 @@ export class MachinePlan extends RateLimiter {
     const first = line[0];
     if (first === undefined || first.batch.order !== undefined || line.length === 1) return line;
     const inTimeAfter = (ms: number, { due, ms: own }: NextBatch): boolean => now + ms + own <= due;
+    const elsewhereMs = this.freeInMs(first.lease.demand, now)[1] ?? Number.POSITIVE_INFINITY;
+    const mostMs = MOST_BEFORE * (first.batch.due - now);
     let chosen = 0;
     for (let i = 1; i < line.length; i++) {
       const { lease, batch } = line[i]!;
       const competes = overlaps(first.lease.demand, lease.demand);
-      if (!competes || !inTimeAfter(0, batch) || !inTimeAfter(batch.ms, first.batch)) continue;
-      if (!inTimeAfter(first.batch.ms, batch)) {
+      if (!competes || !inTimeAfter(0, batch)) continue;
+      const isInTime = inTimeAfter(batch.ms, first.batch);
+      if (isInTime && !inTimeAfter(first.batch.ms, batch)) {
         chosen = i;
         break;
       }
-      const hasTime = inTimeAfter(batch.fullMs + first.batch.fullMs - first.batch.ms, first.batch);
+      const waitMs = batch.fullMs <= mostMs ? Math.min(elsewhereMs, batch.fullMs) : batch.fullMs;
+      const hasTime = inTimeAfter(waitMs + first.batch.fullMs - first.batch.ms, first.batch);
       if (hasTime && batch.yield > line[chosen]!.batch.yield + BETTER_YIELD) chosen = i;
     }
     line.unshift(...line.splice(chosen, 1));

@@ -1,7 +1,7 @@
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { PlannedBatcher } from "../instance/machine-plan.js";
 import type { InferenceRequest } from "../request/inference-request.js";
-import { datedOf, fairBatch, msOf, playOut, smallest, type Window, windowFrom } from "./batch-windows.js";
+import { fairBatch, msOf, playOut, smallest, type Window, windowFrom } from "./batch-windows.js";
 import type { FairShares } from "./fair-shares.js";
 import { ArrivalsByLimit, type InstanceTimes, type LearnedTimes } from "./learned-times.js";
 import type { UrgencyQueue } from "./urgency-queue.js";
@@ -32,11 +32,15 @@ const DEMAND_POINTS = 16;
 export const FAIR_REACH = 2;
 /** Demand for which fair batches are sized at most, as a share of what the instances can do. */
 const FAIR_DEMAND = 0.9;
-/** How much longer than alone a caller may wait beside others, where its share allows it. */
+/** How much longer than alone the slowest requests of a caller may take beside others, where its share allows it. */
 const SLOWED_BY = 1.5;
+/** A batch of this many milliseconds delays nobody: the work of the server between two batches takes about as long. */
+const SHORT_BATCH_MS = 0.25;
+/** Share of the requests of a caller that counts as the slowest. */
+const SLOWEST = 0.01;
 /** Rows of the larger ones among the batches of a caller that is alone, as a multiple of what arrives during one. */
 const OWN_ARRIVALS = 1.05;
-/** Batches of several callers are chosen for this many times what those of them send that keep within their shares. */
+/** Batches of several callers are chosen for this many times the rate that callers within their shares need. */
 const CONTENDED_MARGIN = 1.15;
 /** Steps in which the time of such batches is found. */
 const OWN_BATCH_STEPS = 3;
@@ -142,8 +146,8 @@ export class BatchChoice {
     }
     if (scarcity < 1) chosen = this.#keepingUp(chosen, idleInMs, now, times, most, hasOneLimit);
     const { from, to, maxRows } = chosen;
-    const dated = datedOf(queue, from, to);
-    return { dated, maxRows, rows: chosen.rows, leftOut: datedOf(queue, 0, from) };
+    const dated = queue.datedFrom(from, to);
+    return { dated, maxRows, rows: chosen.rows, leftOut: queue.datedFrom(0, from) };
   }
 
   /** True if nearly all requests have one limit, and the one that is due next is not one of the few that are tighter. */
@@ -206,8 +210,9 @@ export class BatchChoice {
     const share = demand > served ? served / demand : 1;
     let most = Math.min(limit, this.#mostRows(now, times, served, idleInMs, share));
     if (this.#shares!.isContended(now)) most = Math.min(most, this.#mostContended(now, times, top));
-    const next = datedOf(queue, 0, Math.min(queue.datedCount, FAIR_REACH * this.#maxRows));
-    let chosen = fairBatch(next, most, now, times);
+    const next = queue.datedFrom(0, Math.min(queue.datedCount, FAIR_REACH * this.#maxRows));
+    const first = fairBatch(next, most, now, times);
+    let chosen = first;
     const scarcity = scarcityOf(demand / top, loss);
     if (scarcity > 0) {
       let best = chosen;
@@ -218,25 +223,35 @@ export class BatchChoice {
       }
       if (chosen.perMs < ENOUGH_GOODPUT * scarcity * best.perMs) chosen = best;
     }
-    const taken = new Set(chosen.requests);
-    const last = next.findLastIndex((request) => taken.has(request));
-    const leftOut = next.filter((request, i) => i < last && !taken.has(request));
-    return { dated: chosen.requests, maxRows: Math.max(1, chosen.rows), rows: chosen.rows, leftOut };
+    const { requests, rows } = chosen;
+    let leftOut: readonly InferenceRequest[] = [];
+    if (chosen !== first) {
+      const taken = new Set(requests);
+      const last = next.findLastIndex((request) => taken.has(request));
+      leftOut = next.filter((request, i) => i < last && !taken.has(request));
+    }
+    return { dated: requests, maxRows: Math.max(1, rows), rows, leftOut };
   }
 
   /**
-   * The most rows of a batch while several callers send. A request waits for a batch and runs in another one. Both may
-   * take half as long again as the batches of a caller that sends no more than its share would take if it were alone.
-   * Batches are at least as large as such callers together need.
+   * The most rows of a batch while several callers send. A request waits for a batch and runs in another one. Both
+   * together may take half as long again as the slowest requests of a caller that sends no more than its share would take
+   * if it were alone. Such a caller rarely waits for itself if it sends little. Batches are at least so large that such
+   * callers get what they send while all others take their shares too. If every caller sends more than its share, none
+   * of them gains from small batches.
    *
    * @param top rows for each millisecond in the best batches
    */
   #mostContended(now: number, times: InstanceTimes, top: number): number {
-    const { typical, total } = this.#shares!.smallCallers(now, top);
+    const { typical, need } = this.#shares!.smallCallers(now, top);
+    if (typical === 0) return this.#maxRows;
     let aloneMs = times.expectedMs(1);
     for (let i = 0; i < OWN_BATCH_STEPS; i++) aloneMs = msOf(times, 1 + OWN_ARRIVALS * typical * aloneMs);
-    const quick = smallest(times.best, (rows) => times.expectedMs(rows + 1) > SLOWED_BY * aloneMs);
-    const needed = (CONTENDED_MARGIN * total * times.rowsPerMs(times.best)) / top;
+    const busy = (typical * aloneMs) / (1 + typical * aloneMs);
+    const waitMs = aloneMs * Math.max(0, 1 - SLOWEST / busy);
+    const mostMs = Math.max(SHORT_BATCH_MS, (SLOWED_BY * (waitMs + aloneMs)) / 2);
+    const quick = smallest(this.#maxRows, (rows) => times.expectedMs(rows + 1) > mostMs);
+    const needed = (CONTENDED_MARGIN * need * times.rowsPerMs(times.best)) / top;
     const enough = smallest(times.best, (rows) => times.rowsPerMs(rows) >= needed);
     return Math.max(quick, enough);
   }
@@ -268,7 +283,8 @@ export class BatchChoice {
 
   /**
    * The most rows of the next batch: as many as leave requests that arrive meanwhile the time for a batch of their own,
-   * and at least so many that batches of this size keep up with the demand.
+   * and at least so many that batches of this size keep up with the demand. A limit that even one row does not leave the
+   * time for does not count. If a request would be left behind without the time for the batch after, all may run.
    *
    * @param share share of the arrivals that are served
    */
@@ -295,7 +311,7 @@ export class BatchChoice {
         );
         return busyMs + times.plannedMs(own) > limitMs;
       };
-      most = Math.max(1, smallest(most + 1, blocks) - 1);
+      if (!blocks(1)) most = Math.max(1, smallest(most + 1, blocks) - 1);
     }
     const freeMs = this.#places.freeMs(now);
     for (const other of this.#places.others) {
@@ -304,7 +320,23 @@ export class BatchChoice {
       const blocks = (rows: number) => now + Math.min(times.plannedMs(rows), freeMs) + ms > due;
       if (now + ms <= due) most = Math.max(1, smallest(most + 1, blocks) - 1);
     }
-    return Math.max(most, enough);
+    most = Math.max(most, enough);
+    return this.#leavesHope(most, now, times) ? most : this.#maxRows;
+  }
+
+  /** True if the first request that a batch of this size leaves behind has time for the batch after it. */
+  #leavesHope(most: number, now: number, times: InstanceTimes): boolean {
+    const queue = this.#queue;
+    let rows = 0;
+    for (let i = 0; i < queue.datedCount; i++) {
+      const request = queue.dated(i);
+      if (rows + request.rows > most) {
+        const left = Math.min(this.#maxRows, queue.rows - rows);
+        return now + times.plannedMs(rows) + times.plannedMs(left) <= request.due;
+      }
+      rows += request.rows;
+    }
+    return true;
   }
 }
 

@@ -8,11 +8,6 @@ import type { UrgencyQueue } from "./urgency-queue.js";
  * the order of shares as a list.
  */
 
-/** The requests with deadlines in these places of the queue. */
-export function datedOf(queue: UrgencyQueue, from: number, to: number): InferenceRequest[] {
-  return Array.from({ length: to - from }, (_, i) => queue.dated(from + i));
-}
-
 export interface Window {
   readonly from: number;
   readonly to: number;

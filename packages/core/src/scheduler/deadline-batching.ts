@@ -42,6 +42,8 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
   readonly #causes: LateCauses;
   /** Share of the requests that were lost lately. */
   #loss = 0;
+  /** True once a request with a deadline has come. Until then, no request can be late, and no cause is looked for. */
+  #hasDeadlines = false;
 
   /**
    * @param form forms a batch at its turn in the plan of all models
@@ -64,7 +66,7 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
   }
 
   started(instance: ModelInstance, payload: Payload, now: number): void {
-    this.#causes.started(payload, now);
+    if (this.#hasDeadlines) this.#causes.started(payload, now);
     this.#times.started(instance, payload, now);
     const times = this.#times.next;
     if (instance.lease !== undefined && times !== undefined) {
@@ -73,7 +75,7 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
   }
 
   ended(instance: ModelInstance, payload: Payload, now: number): void {
-    this.#causes.ended(payload, now);
+    if (this.#hasDeadlines) this.#causes.ended(payload, now);
     const takenMs = this.#times.ended(instance, payload, now);
     if (takenMs !== undefined) this.shares?.timed(payload.requests, takenMs);
     for (const { due } of payload.requests) if (now > due) this.#lost();
@@ -87,6 +89,8 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
   admit(request: InferenceRequest, now: number): void {
     const { due } = request;
     this.#loss *= KEPT_LOSS;
+    if (due < Number.POSITIVE_INFINITY) this.#hasDeadlines = true;
+    if (!this.#hasDeadlines) return;
     this.#causes.arrived(request, now);
     this.#choice.arrived(request, now);
     if (due === Number.POSITIVE_INFINITY) return;

@@ -11,6 +11,8 @@ const MOST_LAG = 10_000;
 const RATE_WINDOW_MS = 2000;
 /** Milliseconds for which the rates of callers are used again. */
 const RATES_FOR_MS = 20;
+/** Change of the capacity up to which the rates are used again. */
+const ALIKE = 0.1;
 /** Time after which a caller that sends alone has the largest batches again, in milliseconds. */
 const CONTENDED_MS = 3000;
 /** Weight that older batches keep in the usual cost of time when another one ends. */
@@ -60,7 +62,7 @@ export class FairShares {
   #unit = 1;
   #timedMs = 0;
   #timedCost = 0;
-  #rates: SmallCallers = { typical: 0, total: 0 };
+  #rates: SmallCallers = { typical: 0, need: 0 };
   #ratesUntil = Number.NEGATIVE_INFINITY;
   #capacity = 0;
 
@@ -154,7 +156,8 @@ export class FairShares {
    * @param capacity rows for each millisecond
    */
   smallCallers(now: number, capacity: number): SmallCallers {
-    if (now < this.#ratesUntil && capacity === this.#capacity) return this.#rates;
+    const isAlike = Math.abs(capacity - this.#capacity) <= ALIKE * this.#capacity;
+    if (now < this.#ratesUntil && isAlike) return this.#rates;
     this.#ratesUntil = now + RATES_FOR_MS;
     this.#capacity = capacity;
     const callers = [...this.#seats.values()]
@@ -164,15 +167,16 @@ export class FairShares {
     let weights = 0;
     for (const { weight } of callers) weights += weight;
     let left = capacity;
-    let [total, squares] = [0, 0];
+    let [total, squares, highest] = [0, 0, 0];
     for (const { rate, weight } of callers) {
       if (rate * weights > left * weight) break;
       left -= rate;
       weights -= weight;
       total += rate;
       squares += rate * rate;
+      highest = rate / weight;
     }
-    this.#rates = { typical: total > 0 ? squares / total : 0, total };
+    this.#rates = { typical: total > 0 ? squares / total : 0, need: total + highest * weights };
     return this.#rates;
   }
 
@@ -220,9 +224,10 @@ export function callerOf({ caller, parameters }: InferenceRequest, parameter: st
 
 /** Rates of callers that send no more than their share, in rows for each millisecond. */
 export interface SmallCallers {
-  /** The rate of a caller, as most of their requests see it. */
+  /** The rate of a caller, as most of their requests see it; 0 if there is no such caller. */
   readonly typical: number;
-  readonly total: number;
+  /** The rate of all callers at which these get what they send, while the others take their shares. */
+  readonly need: number;
 }
 
 /** Begins another window of a caller's rate. */

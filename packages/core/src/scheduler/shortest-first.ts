@@ -7,7 +7,7 @@ import type { RequestOrder } from "./urgency-queue.js";
  * A request runs next once it has waited this many times as long as 99% of the requests would have waited at most if
  * they ran in the order of arrival.
  */
-const MOST_WAIT = 2;
+const MOST_WAIT = 1.7;
 /** Beside deadlines, a request without one is due after this many times its expected time. */
 const SOFT_LIMIT = 10;
 /** Number of waits that are looked at. */

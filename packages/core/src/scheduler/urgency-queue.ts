@@ -102,6 +102,11 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     return this.#dated[this.#first + position]!;
   }
 
+  /** The requests with a deadline from one position to before another. */
+  datedFrom(from: number, to: number): InferenceRequest[] {
+    return this.#dated.slice(this.#first + from, this.#first + to) as InferenceRequest[];
+  }
+
   get head(): InferenceRequest | undefined {
     return this.datedCount > 0 ? this.dated(0) : this.patient.head;
   }
