@@ -18,7 +18,8 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   core: { packedKilobytes: 570, unpackedKilobytes: 2_050, dependencies: 6 },
   // With the C interface of ONNX Runtime, all its providers, the doctor and the memory for GPUs, and the WebAssembly of trees and filter banks.
   // A quarter of it makes forms of models, with the runtime of protobuf messages: `optimize` and SavedModels load it.
-  backends: { packedKilobytes: 350, unpackedKilobytes: 1_250, dependencies: 1 },
+  // Reading models of scikit-learn and PyTorch is 45 kB of it, half of that two scripts in Python.
+  backends: { packedKilobytes: 365, unpackedKilobytes: 1_300, dependencies: 1 },
   // ONNX Runtime as WebAssembly.
   "onnxruntime-wasm": { packedKilobytes: 4_200, unpackedKilobytes: 14_500, dependencies: 1 },
   // A third of it is the dashboard and its page, with the 80 kB of its libraries that browsers load.
@@ -30,7 +31,8 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   // Grammars of structured texts are 25 kB, prefixes on disk 8 kB.
   llm: { packedKilobytes: 205, unpackedKilobytes: 745, dependencies: 4 },
   // Most of it measures and tunes. Seven of the dependencies are our packages, which the command loads when it uses them.
-  cli: { packedKilobytes: 275, unpackedKilobytes: 960, dependencies: 9 },
+  // Adding models to repositories is 50 kB of it.
+  cli: { packedKilobytes: 290, unpackedKilobytes: 1_010, dependencies: 9 },
 };
 
 /** Files that an application gets with core alone. */

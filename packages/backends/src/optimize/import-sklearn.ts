@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { errorFor, Tensor, TritonError } from "@tritonjs/protocol";
+import { errorFor, Tensor, type TritonError } from "@tritonjs/protocol";
 import { makeNode, makeTensor } from "../onnx-graph/graph-editor.js";
 import {
   ATTRIBUTE,
@@ -31,7 +31,11 @@ type Step =
   | { readonly op: "union"; readonly parts: { readonly columns: number[] | null; readonly steps: Step[] }[] }
   | { readonly op: "activation"; readonly name: "logistic" | "tanh" | "relu" }
   | { readonly op: "regression" }
-  | { readonly op: "classes"; readonly labels: (string | number)[]; readonly probabilities: ProbabilityRule | null };
+  | {
+      readonly op: "classes";
+      readonly labels: (string | number)[];
+      readonly probabilities: ProbabilityRule | null;
+    };
 
 type Category = string | number;
 
@@ -89,10 +93,17 @@ function parse(text: string, path: string): SklearnFile {
   try {
     file = JSON.parse(text) as SklearnFile;
   } catch (error) {
-    throw faulty(path, `expected whole JSON, got text that ends or breaks: ${(error as Error).message}`, error);
+    throw faulty(
+      path,
+      `expected whole JSON, got text that ends or breaks: ${(error as Error).message}`,
+      error,
+    );
   }
   if (file.tritonjs_sklearn === 1) return file;
-  throw faulty(path, `expected format 1, got ${String(file.tritonjs_sklearn)}; write it by the script of this version`);
+  throw faulty(
+    path,
+    `expected format 1, got ${String(file.tritonjs_sklearn)}; write it by the script of this version`,
+  );
 }
 
 /** Runs the rows of a file, and compares with the answers that scikit-learn gave. */
@@ -144,7 +155,11 @@ function sampleOf(inputs: readonly FeatureInput[], rows: readonly (readonly (num
       const values = rows.flatMap((row) => places.map((place) => row[place]!));
       const shape = [rows.length, places.length];
       const tensor = isText
-        ? Tensor.fromElements("BYTES", shape, values.map((value) => Buffer.from(String(value))))
+        ? Tensor.fromElements(
+            "BYTES",
+            shape,
+            values.map((value) => Buffer.from(String(value))),
+          )
         : Tensor.fromElements("FP64", shape, Float64Array.from(values, Number));
       return [name, tensor] as const;
     }),
@@ -178,7 +193,11 @@ class SklearnGraph {
             isText: texts.includes(i),
             places: [i],
           }));
-    const columns = this.inputs.map(({ name, isText, places }) => ({ value: name, width: places.length, isText }));
+    const columns = this.inputs.map(({ name, isText, places }) => ({
+      value: name,
+      width: places.length,
+      isText,
+    }));
     const end = this.#run(steps, columns);
     if (this.#outputs.length === 0) this.#output("transformed", this.#joined(end), ELEMENT.DOUBLE);
   }
@@ -229,7 +248,9 @@ class SklearnGraph {
       case "columns":
         return this.#chosen(given, step.columns);
       case "one_hot":
-        return step.categories.map((categories, i) => this.#oneHot(given, i, categories, step.dropped?.[i] ?? null));
+        return step.categories.map((categories, i) =>
+          this.#oneHot(given, i, categories, step.dropped?.[i] ?? null),
+        );
       case "ordinal":
         return step.categories.map((categories, i) => this.#ordinal(given, i, categories, step.unknown));
       default:
@@ -245,9 +266,13 @@ class SklearnGraph {
     const made = (name: string, size = width): Columns => ({ value: name, width: size, isText: false });
     switch (step.op) {
       case "affine":
-        return made(this.#node("Div", [this.#node("Sub", [value, this.#row(step.offset)]), this.#row(step.factor)]));
+        return made(
+          this.#node("Div", [this.#node("Sub", [value, this.#row(step.offset)]), this.#row(step.factor)]),
+        );
       case "linear":
-        return made(this.#node("Add", [this.#node("Mul", [value, this.#row(step.factor)]), this.#row(step.offset)]));
+        return made(
+          this.#node("Add", [this.#node("Mul", [value, this.#row(step.factor)]), this.#row(step.offset)]),
+        );
       case "clip":
         return made(this.#clip(value, step.low, step.high));
       case "normalize":
@@ -272,7 +297,8 @@ class SklearnGraph {
   }
 
   #matrix({ value, width }: Columns, factor: readonly number[][], offset?: readonly number[]): Columns {
-    if (factor.length !== width) throw new RangeError(`expected a matrix of ${width} rows, got ${factor.length}`);
+    if (factor.length !== width)
+      throw new RangeError(`expected a matrix of ${width} rows, got ${factor.length}`);
     const columns = factor[0]?.length ?? 0;
     const matrix = this.#constant([factor.length, columns], Float64Array.from(factor.flat()));
     const product = this.#node("MatMul", [value, matrix]);
@@ -356,7 +382,9 @@ class SklearnGraph {
     const output = this.#fresh();
     const node = makeNode("LabelEncoder", [value], [output], { default_int64: -1 }, ML);
     node.attribute.push(
-      attribute("keys_strings", ATTRIBUTE.STRINGS, { strings: categories.map((one) => Buffer.from(String(one))) }),
+      attribute("keys_strings", ATTRIBUTE.STRINGS, {
+        strings: categories.map((one) => Buffer.from(String(one))),
+      }),
       attribute("values_int64s", ATTRIBUTE.INTS, { ints: categories.map((_, i) => i) }),
     );
     this.#nodes.push(node);
@@ -366,7 +394,11 @@ class SklearnGraph {
     return this.#node("Where", [isUnknown, this.#number(unknown), codes]);
   }
 
-  #classes({ value, width }: Columns, labels: readonly (string | number)[], rule: ProbabilityRule | null): void {
+  #classes(
+    { value, width }: Columns,
+    labels: readonly (string | number)[],
+    rule: ProbabilityRule | null,
+  ): void {
     const isBinary = labels.length === 2 && width === 1;
     if (!isBinary && width !== labels.length)
       throw new RangeError(`expected ${labels.length} decisions, one for each class, got ${width}`);
@@ -422,7 +454,9 @@ class SklearnGraph {
 
   /** Columns by their places, in their order; places of one tensor together. */
   #chosen(given: readonly Columns[], places: readonly number[]): Columns[] {
-    const owners = given.flatMap((columns) => Array.from({ length: columns.width }, (_, i) => ({ columns, i })));
+    const owners = given.flatMap((columns) =>
+      Array.from({ length: columns.width }, (_, i) => ({ columns, i })),
+    );
     const chosen: { readonly columns: Columns; readonly places: number[] }[] = [];
     for (const place of places) {
       const owner = owners[place];
@@ -439,9 +473,14 @@ class SklearnGraph {
   }
 
   #joined(given: readonly Columns[]): Columns {
-    if (given.some(({ isText }) => isText)) throw new RangeError("expected numbers, got columns of texts without an encoder");
+    if (given.some(({ isText }) => isText))
+      throw new RangeError("expected numbers, got columns of texts without an encoder");
     if (given.length === 1) return given[0]!;
-    const value = this.#node("Concat", given.map((one) => one.value), { axis: 1 });
+    const value = this.#node(
+      "Concat",
+      given.map((one) => one.value),
+      { axis: 1 },
+    );
     return { value, width: given.reduce((sum, { width }) => sum + width, 0), isText: false };
   }
 
@@ -480,7 +519,12 @@ class SklearnGraph {
   }
 
   #indices(values: readonly number[]): string {
-    const tensor = makeTensor(this.#fresh(), ELEMENT.INT64, [values.length], BigInt64Array.from(values, BigInt));
+    const tensor = makeTensor(
+      this.#fresh(),
+      ELEMENT.INT64,
+      [values.length],
+      BigInt64Array.from(values, BigInt),
+    );
     this.#constants.push(tensor);
     return tensor.name;
   }

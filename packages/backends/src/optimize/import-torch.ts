@@ -80,7 +80,8 @@ async function exportModel(
     ?.slice("error: ".length);
   if (said?.startsWith("no torch: ")) throw fault(path, missing(python, said.slice("no torch: ".length)));
   // A graph for one number of rows may fail in the run of another.
-  if (rows && (said?.startsWith("PyTorch: ") || said?.startsWith("an output has no row"))) throw new RowsFixed(said);
+  if (rows && (said?.startsWith("PyTorch: ") || said?.startsWith("an output has no row")))
+    throw new RowsFixed(said);
   throw fault(path, said ?? `'${python}' ended with ${code}: ${errors.trim().split("\n").at(-1)}`);
 }
 
@@ -115,7 +116,8 @@ async function check(path: string, onnx: string): Promise<void> {
     for (const [i, { inputs, outputs }] of samples.entries()) {
       const given = new Map(inputs.map((one) => [one.name, tensorOf(one)]));
       // Constants can make an input superfluous, which the export then leaves out.
-      for (const name of given.keys()) if (!runner.inputs.some((one) => one.name === name)) given.delete(name);
+      for (const name of given.keys())
+        if (!runner.inputs.some((one) => one.name === name)) given.delete(name);
       const results = await runner.run(given).catch((error: unknown) => {
         if (i > 0) throw new RowsFixed(TritonError.from(error).message, { cause: error });
         throw error;

@@ -39,12 +39,17 @@ async function answersOf(path: string, { texts, names, samples: { rows } }: Writ
       : rows[0]!.map((_, i) => {
           const column = rows.map((row) => row[i]!);
           const words = () =>
-            Tensor.fromElements("BYTES", [rows.length, 1], column.map((one) => Buffer.from(String(one))));
+            Tensor.fromElements(
+              "BYTES",
+              [rows.length, 1],
+              column.map((one) => Buffer.from(String(one))),
+            );
           return [names[i] ?? `x${i}`, texts.includes(i) ? words() : doubles(1, column.map(Number))] as const;
         });
   const results = await runner.run(new Map(inputs));
   await runner.close();
-  const list = (value: unknown) => (value instanceof Uint8Array ? Buffer.from(value).toString() : Number(value));
+  const list = (value: unknown) =>
+    value instanceof Uint8Array ? Buffer.from(value).toString() : Number(value);
   return new Map(
     [...results].map(([name, { elements }]) => [name, Array.from(elements as ArrayLike<unknown>, list)]),
   );
@@ -74,7 +79,10 @@ describe("models of scikit-learn answer what predict and predict_proba do, to 1e
 
   it("texts that the encoder did not see count as no category", async () => {
     const written = read(join(fixtures, "columns.json"));
-    const rows = [["violet", "s", 50, 0], ["violet", "unknown", 50, 0]];
+    const rows = [
+      ["violet", "s", 50, 0],
+      ["violet", "unknown", 50, 0],
+    ];
     const answers = await answersOf(join(fixtures, "columns.json"), { ...written, samples: { rows } });
     expect(answers.get("probabilities")!.every(Number.isFinite)).toBe(true);
   });
@@ -91,9 +99,9 @@ describe("files that are faulty are refused", () => {
     await expect(change("linear.json", (text) => text.slice(0, 400))).rejects.toThrow(
       /cannot read the scikit-learn model '.*': expected whole JSON/,
     );
-    await expect(change("linear.json", (text) => text.replace('"tritonjs_sklearn": 1', '"tritonjs_sklearn": 9'))).rejects.toThrow(
-      "expected format 1, got 9",
-    );
+    await expect(
+      change("linear.json", (text) => text.replace('"tritonjs_sklearn": 1', '"tritonjs_sklearn": 9')),
+    ).rejects.toThrow("expected format 1, got 9");
   });
 
   it("answers that are not those of scikit-learn", async () => {
@@ -117,9 +125,13 @@ describe.skipIf(python === undefined)("the script, with the scikit-learn of this
     const model = join(folder, "model.pkl");
     const target = join(folder, "model.json");
     rmSync(target, { force: true });
-    const saved = spawnSync(python!, ["-c", `${code}\nimport joblib\njoblib.dump(model, ${JSON.stringify(model)})`], {
-      encoding: "utf8",
-    });
+    const saved = spawnSync(
+      python!,
+      ["-c", `${code}\nimport joblib\njoblib.dump(model, ${JSON.stringify(model)})`],
+      {
+        encoding: "utf8",
+      },
+    );
     expect(saved.stderr).not.toContain("Error");
     const { status, stderr } = spawnSync(python!, [join(scripts, "sklearn_to_json.py"), model, target], {
       encoding: "utf8",
@@ -144,6 +156,8 @@ from sklearn.datasets import load_iris
 from sklearn.neighbors import KNeighborsClassifier
 model = KNeighborsClassifier().fit(*load_iris(return_X_y=True))`);
     expect(status).toBe(1);
-    expect(stderr).toMatch(/cannot convert .*model\.pkl: KNeighborsClassifier is not converted: expected .*StandardScaler/);
+    expect(stderr).toMatch(
+      /cannot convert .*model\.pkl: KNeighborsClassifier is not converted: expected .*StandardScaler/,
+    );
   });
 });

@@ -55,7 +55,10 @@ describe("the exporter of PyTorch, with another program in the place of Python",
   const model = file("net.pt");
 
   it("gets the file, the shapes and types, and its graph is compared with the outputs of PyTorch", async () => {
-    const python = standIn("good", `if (settings.inputs.x.shape[0] !== 2 || settings.inputs.x.dtype !== "FP32") fail("error: no");${writing(doubling("rows"), 2, "[2, 3]")}`);
+    const python = standIn(
+      "good",
+      `if (settings.inputs.x.shape[0] !== 2 || settings.inputs.x.dtype !== "FP32") fail("error: no");${writing(doubling("rows"), 2, "[2, 3]")}`,
+    );
     const onnx = await importModel(model, folder, { python, shapes: { x: [2] } });
     const runner = await ModelRunner.open(onnx);
     expect(runner.inputs.map(({ name, shape }) => [name, shape])).toEqual([["x", [-1, 2]]]);
@@ -81,7 +84,10 @@ describe("the exporter of PyTorch, with another program in the place of Python",
   });
 
   it.each([
-    ["error: no torch: No module named 'torch'", /expected a Python with torch, got No module named 'torch' from '.*'; install it/],
+    [
+      "error: no torch: No module named 'torch'",
+      /expected a Python with torch, got No module named 'torch' from '.*'; install it/,
+    ],
     ["error: input 'x': expected its shape", /to ONNX: input 'x': expected its shape/],
     ["Segmentation fault", /ended with 3: Segmentation fault/],
   ])("says what the program said: %s", async (text, message) => {
@@ -96,7 +102,9 @@ describe("the exporter of PyTorch, with another program in the place of Python",
   });
 });
 
-const python = ["python3", "/usr/bin/python3"].find((one) => spawnSync(one, ["-c", "import torch"]).status === 0);
+const python = ["python3", "/usr/bin/python3"].find(
+  (one) => spawnSync(one, ["-c", "import torch"]).status === 0,
+);
 
 describe.skipIf(python === undefined)("the PyTorch of this machine", () => {
   const save = (name: string, code: string) => {
@@ -106,7 +114,8 @@ describe.skipIf(python === undefined)("the PyTorch of this machine", () => {
     expect(status, stderr).toBe(0);
     return path;
   };
-  const exported = (path: string, options: object) => importModel(path, folder, { python: python!, ...options });
+  const exported = (path: string, options: object) =>
+    importModel(path, folder, { python: python!, ...options });
 
   it("exports a script of layers, and a trace with tokens and an LSTM", async () => {
     const script = save(
@@ -114,7 +123,10 @@ describe.skipIf(python === undefined)("the PyTorch of this machine", () => {
       "torch.jit.script(torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))).save(path)",
     );
     const runner = await ModelRunner.open(await exported(script, { shapes: { input: [6] } }));
-    expect([runner.inputs[0]!.shape, runner.outputs[0]!.shape]).toEqual([[-1, 6], [-1, 3]]);
+    expect([runner.inputs[0]!.shape, runner.outputs[0]!.shape]).toEqual([
+      [-1, 6],
+      [-1, 3],
+    ]);
     await runner.close();
     const trace = save(
       "words.pt",

@@ -7,7 +7,10 @@ import { invalidOption } from "../tool-errors.js";
 /** Options of commands that read models of other frameworks. */
 export const IMPORT_OPTIONS: readonly OptionRow[] = [
   ["--python <command>", "Python with torch for models of PyTorch; TRITONJS_PYTHON or python3 unless given"],
-  ["--input-type <type>", "data type of an input of a PyTorch model as NAME:TYPE, FP32 unless given; may be repeated"],
+  [
+    "--input-type <type>",
+    "data type of an input of a PyTorch model as NAME:TYPE, FP32 unless given; may be repeated",
+  ],
 ];
 
 /** Reads {@link IMPORT_OPTIONS}. `--shape` belongs to the commands. */

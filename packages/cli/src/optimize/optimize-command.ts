@@ -100,7 +100,10 @@ export function optimizeCommandOptions(version: string): Command {
     .description(
       "Makes forms of a trained model, checks and measures each, and writes the best as a model to serve.",
     )
-    .argument("<model>", "the ONNX file, a directory with a model.onnx, or a model of PyTorch or scikit-learn")
+    .argument(
+      "<model>",
+      "the ONNX file, a directory with a model.onnx, or a model of PyTorch or scikit-learn",
+    )
     .version(version, "--version")
     .addHelpText("after", EXAMPLES)
     .showHelpAfterError("Run 'tritonjs optimize --help' for the options.");

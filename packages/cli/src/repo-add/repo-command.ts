@@ -31,7 +31,10 @@ const GROUPS: Readonly<Record<string, readonly OptionRow[]>> = {
     ["--file <path>", "path of the graph in a directory of Hugging Face"],
     ["--pair", "the model takes two texts; cross-encoders do so unless told otherwise"],
     ["--max-batch-size <n>", "largest batch of a model that can batch", "32"],
-    ["--shape <shape>", "shape of an input of a PyTorch model as NAME:d1,d2, without the rows; may be repeated"],
+    [
+      "--shape <shape>",
+      "shape of an input of a PyTorch model as NAME:d1,d2, without the rows; may be repeated",
+    ],
     ...IMPORT_OPTIONS,
   ],
 };
