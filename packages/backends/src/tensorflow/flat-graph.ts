@@ -100,7 +100,16 @@ const OUTPUTS: Readonly<Record<string, readonly string[]>> = {
   ...sameOutputs(["ListDiff"], "out idx"),
   ...sameOutputs(["StringSplit", "StringSplitV2"], "indices values shape"),
   ...sameOutputs(["RaggedRange"], "rt_nested_splits rt_dense_values"),
+  ...sameOutputs(["StringNGrams"], "ngrams ngrams_splits"),
 };
+
+/** The place of the first tensor of an output. */
+function firstPlace({ op, attr }: TfNodeMessage, output: string): number {
+  // The splits before the values are as many as the tensor has ragged dimensions.
+  if (op === "RaggedGather" && output === "output_dense_values")
+    return Number(attr?.PARAMS_RAGGED_RANK?.i ?? 0);
+  return Math.max(0, OUTPUTS[op]?.indexOf(output) ?? 0);
+}
 
 function sameOutputs(operations: readonly string[], names: string): Record<string, readonly string[]> {
   return Object.fromEntries(operations.map((operation) => [operation, names.split(" ")]));
@@ -195,10 +204,7 @@ class Flattener {
     const node = scope.nodes.get(name);
     if (node === undefined)
       throw this.#invalid(`expected a node '${scope.prefix}${name}', which another one takes`);
-    const position =
-      third === undefined
-        ? Number(second ?? 0)
-        : Number(third) + Math.max(0, OUTPUTS[node.op]?.indexOf(second!) ?? 0);
+    const position = third === undefined ? Number(second ?? 0) : Number(third) + firstPlace(node, second!);
     return this.#resultOf(scope, node, position);
   }
 

@@ -74,23 +74,33 @@ export interface GraphModel {
   readonly weights: ReadonlyMap<string, TensorFile>;
 }
 
+interface ModelFile {
+  readonly modelTopology: {
+    readonly node: readonly JsonNode[];
+    readonly library?: { readonly function?: readonly JsonFunction[] };
+  };
+  readonly weightsManifest: readonly {
+    readonly paths: string[];
+    readonly weights: tf.io.WeightsManifestEntry[];
+  }[];
+  readonly signature?: JsonSignature;
+  readonly userDefinedMetadata?: { readonly signature?: JsonSignature };
+}
+
+/** A GraphModel as TensorFlow.js loads it. */
+export function artifactsOf(path: string) {
+  const file = JSON.parse(readFileSync(path, "utf8")) as ModelFile;
+  const bytes = Buffer.concat(
+    file.weightsManifest.flatMap(({ paths }) => paths.map((one) => readFileSync(join(dirname(path), one)))),
+  );
+  const weightSpecs = file.weightsManifest.flatMap(({ weights }) => weights);
+  return { ...file, weightSpecs, weightData: Uint8Array.from(bytes).buffer };
+}
+
 /** Reads a GraphModel from its `model.json` and the files beside it. Weights in fewer bits become floats. */
 export function readGraphModel(path: string): GraphModel {
-  const { modelTopology, weightsManifest, signature, userDefinedMetadata } = JSON.parse(
-    readFileSync(path, "utf8"),
-  ) as {
-    modelTopology: { node: JsonNode[]; library?: { function?: JsonFunction[] } };
-    weightsManifest: { paths: string[]; weights: tf.io.WeightsManifestEntry[] }[];
-    signature?: JsonSignature;
-    userDefinedMetadata?: { signature?: JsonSignature };
-  };
-  const bytes = Buffer.concat(
-    weightsManifest.flatMap(({ paths }) => paths.map((one) => readFileSync(join(dirname(path), one)))),
-  );
-  const decoded = tf.io.decodeWeights(
-    Uint8Array.from(bytes).buffer,
-    weightsManifest.flatMap(({ weights }) => weights),
-  );
+  const { modelTopology, signature, userDefinedMetadata, weightSpecs, weightData } = artifactsOf(path);
+  const decoded = tf.io.decodeWeights(weightData, weightSpecs);
   const nodes = modelTopology.node;
   const types = new Map(nodes.map(({ name, attr }) => [name, attr?.dtype?.type]));
   const weights = new Map(

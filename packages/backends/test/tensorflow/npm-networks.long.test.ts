@@ -3,13 +3,16 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs"
 import { mkdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import * as tf from "@tensorflow/tfjs";
 import { tensorflow } from "@tritonjs/backends/tensorflow";
 import { type TensorSpec, Triton } from "@tritonjs/core";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
 import { repositoryRoot } from "../../../../test/support/repository.js";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
+import { readSavedModel } from "../../src/tensorflow/saved-model.js";
 import {
+  artifactsOf,
   asFrozenGraph,
   asSavedModel,
   type GraphModel,
@@ -259,6 +262,33 @@ describe.skipIf(!isReached)(
       expect(await outcomeOf(answerOf(triton, BROKEN.name, inputsOf(metadata)))).toMatch(
         /^INTERNAL TensorFlow: /,
       );
+    });
+
+    it("reads that network whole: it answers as its GraphModel where no tensor is disposed of", async () => {
+      const path = join(folders[BROKEN.from]!, BROKEN.path);
+      const source = readGraphModel(path);
+      const { repository } = await writeRepository(BROKEN, "tensorflow_savedmodel", { model: source });
+      const place = join(repository, BROKEN.name, "1", "model.savedmodel");
+      const { json, weightSpecs, weightData } = readSavedModel(place, "serving_default");
+      const text = "import numpy as np\ndef add(a, b):\n  return a + b\n";
+      await tf.setBackend("cpu");
+      const disposing = [
+        vi.spyOn(tf.Tensor.prototype, "dispose").mockReturnValue(),
+        vi.spyOn(tf.engine(), "disposeTensor").mockReturnValue(),
+      ];
+      try {
+        const answers = [];
+        const saved = { ...json.content, weightSpecs, weightData } as tf.io.ModelArtifacts;
+        for (const artifacts of [artifactsOf(path), saved]) {
+          const model = await tf.loadGraphModel({ load: async () => artifacts as tf.io.ModelArtifacts });
+          const results = await model.executeAsync({ inputs: tf.tensor1d([text], "string") });
+          answers.push((results as tf.Tensor[]).map((tensor) => [...tensor.dataSync()]));
+        }
+        expect(answers[1]).toEqual(answers[0]);
+        expect(answers[0]!.flat()).toContain("py");
+      } finally {
+        for (const one of disposing) one.mockRestore();
+      }
     });
 
     it.each(NETWORKS.slice(0, 8))("$name answers as its GraphModel, from a frozen graph", async (network) => {

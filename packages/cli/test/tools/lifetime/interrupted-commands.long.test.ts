@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
@@ -216,5 +217,45 @@ describe("tritonjs replay", () => {
     program.signal("SIGINT");
     expect(await program.ended).toMatchObject({ code: 130, signal: null });
     expect((await readdir(temporary)).filter((name) => name.startsWith("tritonjs-"))).toEqual([]);
+  });
+});
+
+describe("tritonjs optimize", () => {
+  const stories = fileURLToPath(
+    new URL("../../../../../examples/text-generation/models/stories/1/model.onnx", import.meta.url),
+  );
+  const optimize = ["optimize", stories, "--forms", "clean", "--samples", "2", "--batch-sizes", "1"];
+
+  it("ends at once after the second Ctrl-C, and leaves no temporary files behind", async () => {
+    const { program, folder, temporary } = await start(...optimize, "-p", "600000");
+    await program.untilOutput("measuring", "stderr");
+    program.signal("SIGINT");
+    await program.untilOutput(INTERRUPTED, "stderr");
+    program.signal("SIGINT");
+    expect(await program.ended).toMatchObject({ code: 130, signal: null });
+    expect(await readdir(temporary)).toEqual([]);
+    expect(await readdir(folder)).toEqual(["tmp"]);
+  });
+
+  const canMount = process.platform === "linux" && process.getuid?.() === 0;
+  const withoutMount = canMount ? "" : " (skipped: only root of Linux can mount a small disk)";
+
+  it.skipIf(!canMount)(`keeps the served model when the disk is full${withoutMount}`, async () => {
+    const small = join(await temporaryFolder(), "small");
+    await mkdir(small);
+    const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=400k", "tmpfs", small]);
+    onTestFinished(() => void spawnSync("umount", [small]));
+    expect(String(mounted.stderr)).toBe("");
+    const model = join(small, "models", "model", "1", "model.onnx");
+    await mkdir(join(model, ".."), { recursive: true });
+    await writeFile(model, "the old model");
+    const { program } = await start(...optimize, "-p", "20", "-e", small);
+    const { code, stderr } = await program.ended;
+    expect(code).toBe(99);
+    expect(stderr).toContain(`cannot write '${model}': ENOSPC`);
+    expect(await readFile(model, "utf8")).toBe("the old model");
+    expect(await readdir(join(model, ".."))).toEqual(["model.onnx"]);
+    // The measurements are kept, so that --resume need not repeat them.
+    expect(await readdir(small)).toContain("checkpoint.json");
   });
 });
