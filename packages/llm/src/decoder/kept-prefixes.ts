@@ -225,7 +225,13 @@ export class KeptPrefixes {
     const tensors = layers.map(({ heads, size }, i) =>
       Tensor.fromElements(datatype, [1, heads, width, size], all[i]!),
     );
-    return { block: { tensors, rows: 1, width }, row: 0, start: 0, length: count * BLOCK_TOKENS };
+    // Texts that load it together share it.
+    return {
+      block: { tensors, rows: 1, width, isKept: true },
+      row: 0,
+      start: 0,
+      length: count * BLOCK_TOKENS,
+    };
   }
 
   #faultOf(name: string, file: Buffer): string | undefined {
