@@ -179,8 +179,7 @@ describe("a server with a directory of prefixes", () => {
 });
 
 it("refuses options of the directory that cannot be", async () => {
-  const open = (options: object) => () =>
-    textGeneration({ directory: STORIES, ...options }).describe!({} as never);
+  const open = (options: object) => () => textGeneration({ directory: STORIES, ...options }).describe!();
   expect(open({ prefixDirectory: "" })).toThrow('prefixDirectory: expected the path of a directory, got ""');
   expect(open({ prefixDirectory: folder, prefixCache: false })).toThrow(
     "expected prefixCache not to be false",
