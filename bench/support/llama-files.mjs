@@ -30,8 +30,13 @@ function quantizedMatrix(name, rows, columns) {
   const packed = createCipheriv("aes-128-ctr", key, Buffer.alloc(16)).update(
     Buffer.alloc((rows * columns) / 2),
   );
-  // Values from -8 to 7 have a deviation of 4.6.
-  const scale = halfOf(1 / (4.6 * Math.sqrt(columns)));
+  // From -7 to 7, so that their mean is 0.
+  for (let i = 0; i < packed.length; i++) {
+    const byte = packed[i];
+    packed[i] = ((byte & 15) === 0 ? 8 : byte & 15) | ((byte >> 4 === 0 ? 8 : byte >> 4) << 4);
+  }
+  // Their deviation is 4.2.
+  const scale = halfOf(1 / (4.2 * Math.sqrt(columns)));
   return { name, rows, columns, packed, scale };
 }
 
@@ -278,11 +283,11 @@ function onnxFile(weights, { width, heads, kvHeads, headSize, vocabulary, contex
     { bits: 4, block_size: BLOCK, gather_axis: 0, quantize_axis: 1 },
   );
   const inputs = [
-    { name: "input_ids", elemType: "INT64", dims: ["batch", "columns"] },
-    { name: "attention_mask", elemType: "INT64", dims: ["batch", "total"] },
+    { name: "input_ids", elemType: "INT64", dims: ["batch_size", "sequence_length"] },
+    { name: "attention_mask", elemType: "INT64", dims: ["batch_size", "total_sequence_length"] },
     { name: "num_logits_to_keep", elemType: "INT64", dims: [] },
   ];
-  const outputs = [{ name: "logits", elemType: "FLOAT", dims: ["batch", "kept", vocabulary] }];
+  const outputs = [{ name: "logits", elemType: "FLOAT", dims: ["batch_size", "kept", vocabulary] }];
   let residual;
   for (const [i, layer] of weights.layers.entries()) {
     const own = (name) => `${name}.${i}`;
@@ -305,9 +310,17 @@ function onnxFile(weights, { width, heads, kvHeads, headSize, vocabulary, contex
     const past = ["key", "value"].map((kind) => `past_key_values.${i}.${kind}`);
     const present = ["key", "value"].map((kind) => `present.${i}.${kind}`);
     for (const name of past)
-      inputs.push({ name, elemType: "FLOAT", dims: ["batch", kvHeads, "past", headSize] });
+      inputs.push({
+        name,
+        elemType: "FLOAT",
+        dims: ["batch_size", kvHeads, "past_sequence_length", headSize],
+      });
     for (const name of present)
-      outputs.push({ name, elemType: "FLOAT", dims: ["batch", kvHeads, "width", headSize] });
+      outputs.push({
+        name,
+        elemType: "FLOAT",
+        dims: ["batch_size", kvHeads, "total_sequence_length", headSize],
+      });
     microsoft(
       "GroupQueryAttention",
       [q, k, v, ...past, "seqlens_k", "total_sequence_length", "cos", "sin"],

@@ -1,3 +1,4 @@
+import { MessageChannel, type MessagePort } from "node:worker_threads";
 import type { OnnxSession } from "@tritonjs/backends/onnxruntime";
 import {
   type DataType,
@@ -69,6 +70,8 @@ export async function forwardPass(
     rows: rows.length,
     width: block.width + columns,
   };
+  // What the run has read is in what it returned. Prefixes that are kept may still use a block of their own.
+  if (!block.isKept) free(block);
   const logits = outputs.get("logits");
   return rows.map(({ past, tokens }, row) => {
     const length = past?.length ?? 0;
@@ -262,6 +265,8 @@ export interface KvBlock {
   readonly tensors: readonly Tensor[];
   readonly rows: number;
   readonly width: number;
+  /** True if others may use it too, so that it outlives the next run of its texts. */
+  isKept?: boolean;
 }
 
 /** The keys and values of one text: columns `start` to `start + length` of a row of a block. */
@@ -304,6 +309,36 @@ export function alignRows(slices: readonly (KvSlice | undefined)[], layout: KvLa
   function isInPlace(slice: KvSlice | undefined, row: number): boolean {
     if (slice?.block !== block || slice?.row !== row) return false;
     return layout.isLeft ? slice.start === 0 : slice.start + slice.length === block!.width;
+  }
+}
+
+/** Takes what is transferred to it and drops it, because nothing can come from it. */
+let sink: MessagePort | undefined;
+
+/** False once an engine's memory could not be freed. */
+let mayFree = true;
+
+/**
+ * Frees the memory of a block at once. Else each step leaves megabytes for the garbage collector, which then runs every
+ * few steps.
+ */
+function free({ tensors }: KvBlock): void {
+  if (!mayFree) return;
+  const buffers = tensors.map(({ elements }) => (elements as KvElements).buffer as ArrayBuffer);
+  if (sink === undefined) {
+    const { port1, port2 } = new MessageChannel();
+    port2.close();
+    sink = port1;
+    sink.unref();
+  }
+  try {
+    sink.postMessage(
+      undefined,
+      buffers.filter(({ byteLength }) => byteLength > 0),
+    );
+  } catch {
+    // Memory of WebAssembly, for example, cannot be transferred.
+    mayFree = false;
   }
 }
 
@@ -416,6 +451,7 @@ export class PrefixCache {
       this.#evict();
     const tokens = [...prompt];
     const own = detached({ ...past, length: tokens.length }, this.layout);
+    own.block.isKept = true;
     this.#entries.push({ tokens, past: own, uses: 0 });
     this.tokens += tokens.length;
   }

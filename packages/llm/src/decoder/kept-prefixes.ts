@@ -16,7 +16,7 @@ import {
  * Tokens in a file. The part of a prompt after its last whole block is computed, so blocks are short; a file of a small
  * model still has some kilobytes.
  */
-export const BLOCK_TOKENS = 32;
+export const BLOCK_TOKENS = 16;
 
 const MAGIC = Buffer.from("tritonjs");
 const VERSION = 1;
@@ -28,6 +28,10 @@ const HEADER_BYTES = NAME_AT + HASH_BYTES;
 
 /** Time between two blocks that are written beside running texts, as a multiple of the time that a block took. */
 const REST = 50;
+
+/** Files that are looked for, and read, at a time. */
+const MOST_CHECKS = 64;
+const MOST_READS = 8;
 
 /** Time after which files of a prompt that is in use are marked as used again. */
 const TOUCH_MS = 10 * 60 * 1000;
@@ -49,15 +53,15 @@ interface Progress {
  * into blocks. The name of a block's file is a hash of the model and of all tokens up to its end:
  *
  * ```
- * tokens   0 ... 31        32 ... 63          64 ... 95
- * file     a = hash(model, 0 ... 31)
- *                          b = hash(a, 32 ... 63)
- *                                             c = hash(b, 64 ... 95)
+ * tokens   0 ... 15        16 ... 31          32 ... 47
+ * file     a = hash(model, 0 ... 15)
+ *                          b = hash(a, 16 ... 31)
+ *                                             c = hash(b, 32 ... 47)
  * ```
  *
  * So prompts that begin alike share files, and a prompt finds its files without a list of them.
  *
- * A file has a header (magic, version, checksum, its own name) and, layer by layer, keys and values `[heads, 32, size]`.
+ * A file has a header (magic, version, checksum, its own name) and, layer by layer, keys and values `[heads, 16, size]`.
  */
 export class KeptPrefixes {
   readonly #layout: KvLayout;
@@ -106,8 +110,7 @@ export class KeptPrefixes {
    */
   async load(prompt: readonly number[], known: number): Promise<KvSlice | undefined> {
     const names = this.#names(prompt, prompt.length - 1);
-    let count = Math.floor(known / BLOCK_TOKENS);
-    while (count < names.length && (await this.#has(names[count]!))) count++;
+    const count = await this.#countPresent(names, Math.floor(known / BLOCK_TOKENS));
     if (count * BLOCK_TOKENS <= known) return undefined;
     const last = names[count - 1]!;
     const loading = this.#loading.get(last) ?? this.#read(names.slice(0, count));
@@ -183,6 +186,16 @@ export class KeptPrefixes {
     return progress;
   }
 
+  /** Number of names at the beginning that have a file, if the first ones do. */
+  async #countPresent(names: readonly string[], first: number): Promise<number> {
+    for (let from = first; from < names.length; from += MOST_CHECKS) {
+      const present = await Promise.all(names.slice(from, from + MOST_CHECKS).map((name) => this.#has(name)));
+      const missing = present.indexOf(false);
+      if (missing >= 0) return from + missing;
+    }
+    return names.length;
+  }
+
   async #has(name: string): Promise<boolean> {
     return !this.#broken.has(name) && (await this.directory.has(name));
   }
@@ -204,10 +217,12 @@ export class KeptPrefixes {
     const { layers, datatype } = this.#layout;
     const all = layers.map(({ heads, size }) => newElements(datatype, heads * width * size));
     let count = 0;
-    let next: Promise<Buffer | undefined> | undefined = this.directory.read(names[0]!);
+    const reads: (Promise<Buffer | undefined> | undefined)[] = [];
     for (const [i, name] of names.entries()) {
-      const file: Buffer | undefined = await next;
-      next = i + 1 < names.length ? this.directory.read(names[i + 1]!) : undefined;
+      while (reads.length < Math.min(names.length, i + MOST_READS))
+        reads.push(this.directory.read(names[reads.length]!));
+      const file = await reads[i];
+      reads[i] = undefined;
       if (file === undefined) break;
       const fault = this.#faultOf(name, file);
       if (fault !== undefined) {
@@ -219,13 +234,18 @@ export class KeptPrefixes {
       this.#decode(file, all, i, width);
       count++;
     }
-    await next;
     void this.directory.touch(names.slice(0, count));
     if (count === 0) return undefined;
     const tensors = layers.map(({ heads, size }, i) =>
       Tensor.fromElements(datatype, [1, heads, width, size], all[i]!),
     );
-    return { block: { tensors, rows: 1, width }, row: 0, start: 0, length: count * BLOCK_TOKENS };
+    // Texts that load it together share it.
+    return {
+      block: { tensors, rows: 1, width, isKept: true },
+      row: 0,
+      start: 0,
+      length: count * BLOCK_TOKENS,
+    };
   }
 
   #faultOf(name: string, file: Buffer): string | undefined {

@@ -179,8 +179,7 @@ describe("a server with a directory of prefixes", () => {
 });
 
 it("refuses options of the directory that cannot be", async () => {
-  const open = (options: object) => () =>
-    textGeneration({ directory: STORIES, ...options }).describe!();
+  const open = (options: object) => () => textGeneration({ directory: STORIES, ...options }).describe!();
   expect(open({ prefixDirectory: "" })).toThrow('prefixDirectory: expected the path of a directory, got ""');
   expect(open({ prefixDirectory: folder, prefixCache: false })).toThrow(
     "expected prefixCache not to be false",
@@ -241,8 +240,8 @@ describe("the files of prefixes", () => {
     const writer = await keep("a", datatype, prefix);
     await writer.save();
     const found = await (await keep("a", datatype)).load(tokens, 0);
-    expect(found).toMatchObject({ length: 128, start: 0, row: 0 });
-    expect(valuesOf(found!, datatype)).toEqual(valuesOf(prefix.past, datatype, 128));
+    expect(found).toMatchObject({ length: 144, start: 0, row: 0 });
+    expect(valuesOf(found!, datatype)).toEqual(valuesOf(prefix.past, datatype, 144));
   });
 
   it("belong to one model, one data type and one beginning", async () => {
@@ -255,15 +254,15 @@ describe("the files of prefixes", () => {
     expect(await reader.load([9, ...tokens], 0)).toBeUndefined();
     expect((await reader.load(tokens.slice(0, 129), 0))?.length).toBe(128);
     // The scores after the last token are needed, so it is computed.
-    expect((await reader.load(tokens.slice(0, 128), 0))?.length).toBe(96);
-    expect(await reader.load(tokens.slice(0, 128), 96)).toBeUndefined();
+    expect((await reader.load(tokens.slice(0, 128), 0))?.length).toBe(112);
+    expect(await reader.load(tokens.slice(0, 128), 112)).toBeUndefined();
     expect(warnings).toEqual([]);
   });
 
   it("stay within the size of the directory, and those that were used last are left", async () => {
     let now = 1_000_000;
     const bytes = () => files().reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
-    const limit = 16 * 1488;
+    const limit = 36 * 784;
     const serve = async (...entries: CachedPrefix[]) => {
       now += 1000;
       const directory = await PrefixDirectory.open(
@@ -289,11 +288,11 @@ describe("the files of prefixes", () => {
     }
     const reader = await serve();
     const lengths = await Promise.all(prompts.map(async (one) => (await reader.load(one, 0))?.length));
-    expect(lengths).toEqual([128, undefined, undefined, 128, 128, 128]);
+    expect(lengths).toEqual([144, undefined, undefined, 144, 144, 144]);
     // The beginning of a prompt that is too long for the directory stays, and is not replaced by its end.
     const long = Array.from({ length: 64 * 9 }, (_, i) => 7 * i);
     await (await serve(computed(long, "FP32"))).save();
-    expect((await reader.load(long, 0))?.length).toBe(64 * 4);
+    expect((await reader.load(long, 0))?.length).toBe(64 * 4.5);
   });
 
   it("are not written for a minute after the disk was full", async () => {

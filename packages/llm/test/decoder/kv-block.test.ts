@@ -1,11 +1,15 @@
+import type { OnnxSession } from "@tritonjs/backends/onnxruntime";
 import { Tensor } from "@tritonjs/core";
 import { describe, expect, it } from "vitest";
 import {
   alignRows,
   bytesPerToken,
+  type DecoderGraph,
   detached,
+  forwardPass,
   type KvBlock,
   type KvLayout,
+  PrefixCache,
 } from "../../src/decoder/forward-pass.js";
 
 const layout: KvLayout = {
@@ -72,5 +76,60 @@ describe("keys and values", () => {
     expect([...part.block.tensors[0]!.elements]).toEqual([1001, 1002, 1006, 1007]);
     expect(bytesPerToken(layout)).toBe(16);
     expect(bytesPerToken({ ...layout, datatype: "FP16" })).toBe(8);
+  });
+});
+
+describe("a run of the graph", () => {
+  const graph: DecoderGraph = {
+    kv: layout,
+    hasPositions: false,
+    hasCacheBranch: false,
+    keepsLastLogits: false,
+    integers: "INT64",
+  };
+  /** Returns logits of one token, and keys and values of one more column. */
+  const session = {
+    runTensors: async (inputs: ReadonlyMap<string, Tensor>) => {
+      const [rows, , width] = inputs.get("a")!.shape as [number, number, number];
+      const next = block(rows, width + 1).tensors;
+      const logits = Tensor.fromElements("FP32", [rows, 1, 1], new Float32Array(rows));
+      return new Map([
+        ["logits", logits],
+        ["b", next[0]!],
+        ["d", next[1]!],
+      ]);
+    },
+  } as unknown as OnnxSession;
+  const rowsOf = (all: KvBlock) =>
+    Array.from({ length: all.rows }, (_, row) => ({
+      past: { block: all, row, start: 0, length: all.width },
+      tokens: [1],
+    }));
+  const bytes = ({ tensors }: KvBlock) =>
+    tensors.map(({ elements }) => (elements as Float32Array).byteLength);
+
+  it("frees the keys and values that it has read, and leaves those that are kept or that others have", async () => {
+    const own = block(2, 3);
+    const results = await forwardPass(session, graph, rowsOf(own), "last");
+    expect(bytes(own)).toEqual([0, 0]);
+    expect(bytes(results[0]!.past.block)).toEqual([64, 64]);
+    const kept = { ...block(2, 3), isKept: true };
+    await forwardPass(session, graph, rowsOf(kept), "last");
+    const [, second] = rowsOf(block(2, 3));
+    await forwardPass(session, graph, [second!], "last");
+    expect([...bytes(kept), ...bytes(second!.past.block)]).toEqual([48, 48, 48, 48]);
+  });
+
+  it("leaves a prompt that the cache has taken over", async () => {
+    const all = block(1, 10);
+    const past = { block: all, row: 0, start: 0, length: 10 };
+    const cache = new PrefixCache(layout, 100);
+    cache.add(
+      Array.from({ length: 10 }, (_, i) => i),
+      past,
+    );
+    await forwardPass(session, graph, [{ past, tokens: [1] }], "last");
+    expect(cache.find(Array.from({ length: 12 }, (_, i) => i))?.length).toBe(10);
+    expect(bytes(all)).toEqual([80, 80]);
   });
 });
