@@ -163,6 +163,17 @@ export interface InferenceService {
    * scrape does not hold the event loop for the time that loading takes.
    */
   prepareMetrics?(): Promise<void>;
+  /**
+   * Adds to a counter of a frontend on the metrics page. The first call makes the counter. Absent where the page is in
+   * another thread.
+   *
+   * @param labels the same names in each call
+   */
+  countMetric?(
+    counter: { readonly name: string; readonly help: string },
+    labels: Readonly<Record<string, string>>,
+    amount: number,
+  ): void;
   /** The metrics page, as Prometheus text. */
   metrics(): Promise<string>;
   /**

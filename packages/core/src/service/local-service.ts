@@ -12,6 +12,7 @@ import { parseVersion } from "../model/pick-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { QueueSnapshot, RegisteredVersion } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
+import { applyMetricChange } from "../observe/metric-families.js";
 import type { MetricsPage, MetricsText } from "../observe/metrics-page.js";
 import type { Tracing } from "../observe/tracing.js";
 import type { ModelRepository } from "../repository/model-repository.js";
@@ -297,6 +298,15 @@ export class LocalService implements InferenceService {
 
   async prepareMetrics(): Promise<void> {
     this.page.prepare();
+  }
+
+  countMetric(
+    counter: { readonly name: string; readonly help: string },
+    labels: Readonly<Record<string, string>>,
+    value: number,
+  ): void {
+    const family = { kind: "counter", labelNames: Object.keys(labels), ...counter } as const;
+    applyMetricChange(this.page.registry, { family, labels, action: "add", value });
   }
 
   metrics(): Promise<string> {

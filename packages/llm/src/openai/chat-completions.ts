@@ -8,16 +8,31 @@ import { Generation, type PromptCall } from "./generation.js";
 import { invalidField, type OpenAiError } from "./openai-error.js";
 import { inferenceRoute, type OpenAiExchange } from "./openai-exchange.js";
 import type { Sampling } from "./request-fields.js";
+import { cachedAnswer, cacheHeaders, RecordingWriter, type SemanticCache } from "./semantic-cache.js";
 import { type TextModel, textModelOf } from "./text-model.js";
 
 /** Route of chats: `POST /v1/chat/completions`. */
-export function chatRoute(limits: RequestLimits) {
+export function chatRoute(limits: RequestLimits, cache: SemanticCache | undefined) {
   return inferenceRoute(/^\/v1\/chat\/completions$/, async (exchange) => {
     const chat = await exchange.readBody((fields) => readChatRequest(fields, limits));
-    const generation = await planChat(exchange, chat);
     const { model, choices, topLogprobs, stream } = chat;
     const options = { model, topLogprobs, includeUsage: stream.includeUsage };
-    return answer(exchange, generation, stream.stream, new ChatWriter(options, choices));
+    const writer = new ChatWriter(options, choices);
+    const cached = await cache?.find(exchange, chat, exchange.findModel(model).config);
+    if (cached === undefined) {
+      return answer(exchange, await planChat(exchange, chat), stream.stream, writer);
+    }
+    const { store, answer: kept } = cached;
+    const response =
+      kept !== undefined
+        ? cachedAnswer(kept, stream.stream, writer)
+        : await answer(
+            exchange,
+            await planChat(exchange, chat),
+            stream.stream,
+            store === undefined ? writer : new RecordingWriter(writer, store),
+          );
+    return { ...response, headers: { ...response.headers, ...cacheHeaders(cached) } };
   });
 }
 

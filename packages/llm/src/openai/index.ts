@@ -25,6 +25,7 @@ export type { ChatTemplateSettings } from "./chat-templates.js";
 
 export type { ApiKey, HeaderRestriction, OpenAiAccessOptions, OpenAiGroup } from "./openai-access.js";
 export type { OpenAiEndpointOptions } from "./openai-handler.js";
+export type { SemanticCacheOptions } from "./semantic-cache.js";
 
 /** Options of {@link openai}: its address, and how the endpoints answer. */
 export interface OpenAiOptions extends OpenAiEndpointOptions {

@@ -166,16 +166,19 @@ export class OpenAiExchange {
    * full; ClientGone when the client leaves meanwhile
    */
   async lookUpModel(name: string): Promise<Exchange> {
-    let model: FoundModel;
+    const call = new Exchange(this.service, this.request, this.findModel(name));
+    await call.turn(this.requestId);
+    return call;
+  }
+
+  /** @throws OpenAiError 404 for an unknown model; TritonError UNAVAILABLE for one that is not ready */
+  findModel(name: string): FoundModel {
     try {
-      model = this.service.model(name, "");
+      return this.service.model(name, "");
     } catch (error) {
       if (!TritonError.is(error) || error.code !== "NOT_FOUND") throw error;
       throw unknownModel(name, error);
     }
-    const call = new Exchange(this.service, this.request, model);
-    await call.turn(this.requestId);
-    return call;
   }
 
   /**

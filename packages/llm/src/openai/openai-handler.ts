@@ -31,6 +31,12 @@ import {
 import { FieldWarnings, MOST_TOKENS } from "./request-fields.js";
 import { responsesRoute } from "./responses.js";
 import { rerankRoute, scoreRoute } from "./scoring.js";
+import {
+  CACHE_HEADER,
+  SemanticCache,
+  type SemanticCacheOptions,
+  SIMILARITY_HEADER,
+} from "./semantic-cache.js";
 import { STRUCTURE_FIELDS, type StructureField } from "./text-model.js";
 import { transcriptionsRoute } from "./transcriptions.js";
 
@@ -52,6 +58,11 @@ export interface OpenAiEndpointOptions extends OpenAiAccessOptions, ChatTemplate
    * `guided_decoding` for releases before 25.11; `structured_outputs` unless given.
    */
   readonly structureFields?: Readonly<Record<string, StructureField>>;
+  /**
+   * Answers chats with the answer to an earlier chat of the same caller whose last message means the same; no cache
+   * unless given.
+   */
+  readonly semanticCache?: SemanticCacheOptions;
 }
 
 export const OPENAI_OPTION_TYPES = optionTypes<OpenAiEndpointOptions>({
@@ -66,6 +77,7 @@ export const OPENAI_OPTION_TYPES = optionTypes<OpenAiEndpointOptions>({
   maxChoices: "number",
   cors: "object",
   structureFields: "object",
+  semanticCache: "object",
 });
 
 /** Default of `maxBodySize`, as for v2 requests. The memory budget of requests bounds all bodies together. */
@@ -73,7 +85,7 @@ export const MAX_BODY_SIZE = DEFAULT_MAX_INPUT_SIZE;
 /** Default of `maxChoices`, as in OpenAI's API. */
 export const MAX_CHOICES = 128;
 
-const EXPOSED_HEADERS = ["x-request-id", "retry-after", "retry-after-ms"];
+const EXPOSED_HEADERS = ["x-request-id", "retry-after", "retry-after-ms", CACHE_HEADER, SIMILARITY_HEADER];
 
 /** An id that a client or a proxy may give a request. */
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
@@ -95,7 +107,8 @@ export function openAiHandler(service: InferenceService, options: OpenAiEndpoint
   const warnings = new FieldWarnings(log);
   const templates = new ChatTemplates(options);
   const structureFields = checkStructureFields(options.structureFields);
-  const routes = openAiRoutes({ maxChoices, defaultMaxTokens });
+  const cache = options.semanticCache && new SemanticCache(options.semanticCache);
+  const routes = openAiRoutes({ maxChoices, defaultMaxTokens }, cache);
 
   const respond = async (exchange: OpenAiExchange): Promise<V2Response> => {
     const { request } = exchange;
@@ -191,9 +204,9 @@ function checkCount(name: string, value: number, most: number): void {
 export const ROUTE_PATTERNS = ["/v1/*", "/health/ready", "/metrics"];
 
 /** All endpoints, in the order in which they are tried. */
-function openAiRoutes(limits: RequestLimits): readonly OpenAiRoute[] {
+function openAiRoutes(limits: RequestLimits, cache: SemanticCache | undefined): readonly OpenAiRoute[] {
   return [
-    chatRoute(limits),
+    chatRoute(limits, cache),
     completionsRoute(limits),
     responsesRoute(limits.defaultMaxTokens),
     embeddingsRoute,

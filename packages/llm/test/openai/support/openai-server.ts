@@ -74,8 +74,8 @@ export function bindText(
   modelName: string,
   answer: (asked: Asked) => AsyncGenerator<Said> | Generator<Said>,
   inputs: readonly string[] = INPUTS.map(({ name }) => name),
-): void {
-  triton.bind({
+): { unbind(): Promise<void> } {
+  return triton.bind({
     modelName,
     inputs: INPUTS.filter(({ name }) => inputs.includes(name)),
     outputs: OUTPUTS,
