@@ -42,6 +42,7 @@ const ORDER = {
     "testing",
     "opentelemetry",
     "capture",
+    "time-travel",
     "frontend-threads",
   ],
   "onnxruntime-wasm": [],

@@ -5,17 +5,21 @@ import { setTimeout } from "node:timers/promises";
 import { perf, readTrace, replayTrace, summarizeTrace, traceSummaryText } from "@tritonjs/cli/tools";
 import { InferenceServerClient } from "@tritonjs/client/http";
 import { Triton } from "@tritonjs/core";
+import { recordScheduling } from "@tritonjs/core/time-travel";
 import { http } from "@tritonjs/http";
 
 /*
- * A load, its trace, and what a second instance would have made of the same load.
+ * A load, its trace, what a second instance would have made of the same load, and its batches once more.
  *
  *   npm start
  */
 
 const folder = await mkdtemp(join(tmpdir(), "load-"));
 process.chdir(folder);
-const triton = new Triton({ trace: { file: "trace.json" } }); // no traces until a client asks for them
+const triton = new Triton({
+  trace: { file: "trace.json" }, // no traces until a client asks for them
+  schedulingTape: recordScheduling({ file: "minute.tape" }),
+});
 triton.bind({
   modelName: "slow",
   inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
@@ -48,11 +52,13 @@ const terminal = {
 const load = ["--concurrency-range", "8", "--request-count", "200"];
 const access = ["-u", url, "-H", `triton-access-token: ${accessToken}`];
 await perf(["-m", "slow", ...load, ...access], terminal);
-await triton.close(); // writes the trace
+await triton.close(); // writes the trace and the recording
 console.log(traceSummaryText(summarizeTrace(await readTrace(["trace.json"]), 2)));
 
 await writeFile("one.pbtxt", "max_batch_size: 4 dynamic_batching { }");
 await writeFile("two.pbtxt", "max_batch_size: 4 dynamic_batching { } instance_group { count: 2 }");
 await replayTrace(["trace.json", "--config", "one.pbtxt", "--config", "two.pbtxt"], terminal);
+// The same batches again, and for whom one request waited.
+await replayTrace(["minute.tape", "--batches", "--explain", "100"], terminal);
 process.chdir(tmpdir());
 await rm(folder, { recursive: true });

@@ -83,6 +83,10 @@ export const repositoryOptions = {
         "be given several times.",
       readRollout,
     ),
+    "scheduling-tape": text(
+      "File for a recording of the scheduling, written when the server ends: its first minute from the first request on. `tritonjs replay --batches` replays it.",
+      "",
+    ),
     "capture-directory": text(
       "Directory of Parquet files in which some requests are captured with their answers. Needs hyparquet-writer.",
       "",

@@ -61,9 +61,11 @@ export async function serve(
       traces.spans &&
       (await loadSpanTracer(traces.spans, (message) => triton?.service.log.of("tracer").error(message)));
     const captures = await loadCapture(values, tracer || undefined);
+    const tape = await loadTape(values["scheduling-tape"]);
     triton = new Triton({
       ...tritonSettings(values, logger, await classModels(values.model)),
       trace: traces.options,
+      ...(tape !== undefined && { schedulingTape: tape }),
       ...(captures !== undefined ? { tracer: captures } : tracer !== undefined && { tracer }),
       ...extensions,
     });
@@ -113,6 +115,13 @@ async function start(
   }
   const warning = accessWarning(values);
   if (warning !== undefined) service.log.of("main").warning(warning);
+}
+
+/** Records the scheduling into a file; undefined without one. */
+async function loadTape(file: string): Promise<TritonOptions["schedulingTape"]> {
+  if (file === "") return undefined;
+  const { recordScheduling } = await import("@tritonjs/core/time-travel");
+  return recordScheduling({ file });
 }
 
 /** Captures requests, if the command line asks for it. Another tracer gets them too. */

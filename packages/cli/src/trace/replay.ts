@@ -43,6 +43,11 @@ Examples:
   Two models of one trace, with one plan for both on two cores:
     tritonjs replay trace.json --config models/a/config.pbtxt --config models/b/config.pbtxt --set deadlines=true --rate-limit deadlines --rate-limit-resource cores:2
 
+  Record the scheduling, replay it to the same batches, and ask why a request was late:
+    tritonjs serve --model-repository=models --scheduling-tape=minute.tape
+    tritonjs replay minute.tape --batches
+    tritonjs replay minute.tape --explain checkout-77
+
   Compare the answers to captured requests with those of another server:
     tritonjs replay captures/*.parquet --against http://localhost:8000 --compare class
 `;
@@ -60,7 +65,10 @@ export async function replayTrace(args: readonly string[], terminal: ToolTermina
   const command = replayOptions();
   return runCommand(command, args, { terminal, faultCode: 1 }, () => {
     const { signal } = stopSignal(terminal, "the finished configurations are reported");
-    const options = command.opts<Options & AgainstOptions>();
+    const options = command.opts<Options & AgainstOptions & BatchesOptions>();
+    if (options.batches === true || options.explain !== undefined) {
+      return replayTapes(command.args, options, terminal);
+    }
     if (options.against !== undefined) {
       return replayAgainst(command.args, { ...options, against: options.against }, terminal, signal);
     }
@@ -80,7 +88,7 @@ function replayOptions(): Command {
       "Predicts the latencies and batches of a recorded trace with other configurations, or compares the answers to " +
         "captured requests with those of a server or a model repository.",
     )
-    .argument("<traces...>", "trace files of one recording, or captures")
+    .argument("<traces...>", "trace files of one recording, captures, or recordings of the scheduling")
     .option(
       "--against <target>",
       "URL of a server, or directory of a model repository, that answers captures again",
@@ -95,6 +103,8 @@ function replayOptions(): Command {
       1e-3,
     )
     .option("--slice <name>", "report by rows, version or parameter:<name> too; repeatable", collect)
+    .option("--batches", "replay recordings of the scheduling to the same batches, and compare each")
+    .option("--explain <request>", "say for whom a request of a recording waited, by its id or its number")
     .option("--config <file>", "a config.pbtxt to replay with; repeatable", collect)
     .option("--set <parameter=value>", "a parameter to try too, such as deadlines=true; repeatable", collect)
     .option("--rate-limit <mode>", "`deadlines`: try one plan for all models, each with its --config")
@@ -197,6 +207,47 @@ function settingsOf(texts: readonly string[] | undefined): Readonly<Record<strin
       return [text.slice(0, at), text.slice(at + 1)];
     }),
   );
+}
+
+interface BatchesOptions {
+  readonly batches?: boolean;
+  readonly explain?: string;
+}
+
+/** Replays recordings of the scheduling, or explains one request of them. */
+async function replayTapes(
+  paths: readonly string[],
+  { batches, explain, json }: Options & BatchesOptions,
+  terminal: ToolTerminal,
+): Promise<number> {
+  const { explainRequest, replayScheduling, Tape, timelineOf } = await import("@tritonjs/core/time-travel");
+  const reports: object[] = [];
+  let isSame = true;
+  for (const path of paths) {
+    const tape = await Tape.read(path);
+    if (batches === true) {
+      const replay = await replayScheduling(tape);
+      isSame &&= replay.identical;
+      const { difference } = replay;
+      reports.push({ path, ...replay });
+      const numbers = `${replay.requests} requests, ${replay.batches} batches`;
+      terminal.write(
+        difference === undefined
+          ? `${path}: ${numbers}, identical\n`
+          : `${path}: ${numbers}, then a difference at ${difference.atMs.toFixed(3)} ms of model '${difference.model}': ` +
+              `expected ${difference.expected}, got ${difference.got}\n`,
+      );
+    }
+    if (explain === undefined) continue;
+    const explanation = explainRequest(timelineOf(tape), explain);
+    reports.push({ path, ...explanation });
+    terminal.write(explanation.text);
+  }
+  if (json !== undefined) {
+    const fault = await writeReport(json, `${JSON.stringify(reports, undefined, 2)}\n`);
+    if (fault !== undefined) throw new TritonError("INTERNAL", fault);
+  }
+  return isSame ? EXIT.ok : EXIT.notMet;
 }
 
 interface AgainstOptions {

@@ -169,6 +169,45 @@ export { y, any };
   expect(await compiled({ "models.d.ts": terminal.output, "program.mts": program })).toBe("");
 });
 
+/** Answers of a tritonserver about its models, as they were recorded: by path. */
+async function recordedAnswers(): Promise<Record<string, object>> {
+  const file = new URL("../../../../test/golden/data/http/cases.jsonl", import.meta.url);
+  const answers: Record<string, object> = {};
+  for (const line of (await readFile(file, "utf8")).trim().split("\n")) {
+    const { request, response } = JSON.parse(line);
+    const describes = /^\/v2\/models\/\w+(\/config)?$/.test(request?.path ?? "") && request.method === "GET";
+    const isIndex = request?.method === "POST" && request.path === "/v2/repository/index";
+    if ((!describes && !isIndex) || response?.status !== 200 || response.body_text === undefined) continue;
+    const answer = JSON.parse(response.body_text);
+    if (!isIndex || answer.length > 0) answers[request.path] ??= answer;
+  }
+  return answers;
+}
+
+it("types what a tritonserver has answered about its models, in recordings", async () => {
+  const answers = await recordedAnswers();
+  const url = await serveAnswers(answers);
+  const terminal = new TestTerminal();
+  // Not all models of its index were asked for, so the others are unknown.
+  expect(await run(["types", url], terminal)).toBe(1);
+  expect(terminal.output).toMatch(/"?slow_queue"?: \{/);
+  expect(terminal.errors).toContain("nothing is known of this model");
+  const program = `import { createClient } from "@tritonjs/client/http";
+import type { Models } from "./models.js";
+const client = createClient<Models>("http://localhost:8000");
+const { OUTPUT0 } = await client.model("id_bytes").inferSample({ INPUT0: ["a"] });
+await client.model("optional").inferSample({ INPUT0: [1, 2] });
+for await (const part of client.model("repeat").streamSample({ IN: [1] })) part.IDX.toArray();
+const other = await client.model("id_fp16").inferSample({ anything: [1] });
+// @ts-expect-error: the model has no such input
+await client.model("id_bytes").inferSample({ NONE: ["a"] });
+// @ts-expect-error: a required input is missing
+await client.model("optional").inferSample({ INPUT1: [1, 2] });
+export { other, OUTPUT0 };
+`;
+  expect(await compiled({ "models.d.ts": terminal.output, "program.mts": program })).toBe("");
+});
+
 it("writes types that know nothing of a server that does not answer", async () => {
   const url = await serveAnswers({});
   await close();

@@ -33,6 +33,7 @@ import { selectOutputs } from "../request/inference-response.js";
 import type { RequestValidator } from "../request/request-validator.js";
 import { callerOf } from "../scheduler/fair-shares.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
+import type { ModelTape } from "../scheduler/scheduling-tape.js";
 import {
   type Clock,
   type Deadline,
@@ -59,6 +60,7 @@ interface RequestsModel extends Callee {
   readonly instances: InstanceGroup;
   readonly residence: Residence | undefined;
   readonly checkInput: InputCheck | undefined;
+  readonly tape: ModelTape | undefined;
 }
 
 /** The requests of one model from validation until they settle: their deadlines and statistics. */
@@ -161,7 +163,16 @@ export class ModelRequests implements RequestObserver {
     requestResponse.publish({ request: this.#shown(request), outputs, durationMs });
   }
 
+  cancelling(request: InferenceRequest): void {
+    this.#model.tape?.cancelling(request);
+  }
+
+  cancelled(request: InferenceRequest): void {
+    this.#model.tape?.cancelled(request);
+  }
+
   settled(request: InferenceRequest, error: TritonError | undefined): void {
+    this.#model.tape?.settled(request, error);
     request.leaveCallGraph?.();
     request.leaveCallGraph = undefined;
     this.#inflight.delete(request);

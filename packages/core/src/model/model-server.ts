@@ -13,6 +13,7 @@ import type { EvictionListener } from "../request-info.js";
 import type { FindMember } from "../scheduler/ensemble-steps.js";
 import type { ShareLedger } from "../scheduler/fair-shares.js";
 import type { VariableLength } from "../scheduler/grouping-scheduler.js";
+import type { SchedulingTape } from "../scheduler/scheduling-tape.js";
 import type { CudaPools } from "../shared-memory/cuda-pools.js";
 import type { Clock } from "../system/clock.js";
 import type { HostPolicies } from "../system/host-policy.js";
@@ -68,6 +69,8 @@ export interface ModelServer {
   readonly calls: CallGraph;
   /** Decides whose turn it is, over all models; undefined if any idle instance may run. */
   readonly rateLimiter?: RateLimiter | undefined;
+  /** Records what decides about batches. */
+  readonly tape?: SchedulingTape | undefined;
   readonly hostPolicies: HostPolicies;
   readonly responseCache?: GuardedCache | undefined;
   /** Number of requests before the first batch of the dynamic batcher: a hold for tests. */

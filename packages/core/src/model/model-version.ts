@@ -23,6 +23,7 @@ import { DynamicBatchScheduler } from "../scheduler/dynamic-batch-scheduler.js";
 import { EnsembleScheduler } from "../scheduler/ensemble-scheduler.js";
 import { GroupingScheduler } from "../scheduler/grouping-scheduler.js";
 import { DirectScheduler, type Scheduler, type SequenceCounts } from "../scheduler/scheduler.js";
+import type { ModelTape } from "../scheduler/scheduling-tape.js";
 import { SequenceBatchScheduler } from "../scheduler/sequence-batch-scheduler.js";
 import { type Clock, DeadlineQueue, settledWithin } from "../system/clock.js";
 import { EnsembleMembers, type MemberOf, Pending } from "./ensemble-members.js";
@@ -72,6 +73,8 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
   readonly tracing: Tracing | undefined;
   readonly statistics = new ModelStatistics();
   readonly deadlines: DeadlineQueue;
+  /** Set while the scheduling is recorded. */
+  tape: ModelTape | undefined;
   validator: RequestValidator;
   instances: InstanceGroup;
   scheduler: Scheduler;
@@ -126,9 +129,10 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
     this.validator = new RequestValidator(config);
     this.residence = server.residents?.admit(this);
     const isAway = this.residence !== undefined;
-    this.#live = new LiveInstances(plan, server, this.statistics, this.validator, isAway);
+    this.tape = this.isEnsemble ? undefined : server.tape?.open(plan, server.clock);
+    this.#live = new LiveInstances(plan, server, this.statistics, this.validator, isAway, this.tape);
     this.instances = this.#live.group;
-    this.scheduler = createScheduler(plan, this.instances, this, server);
+    this.scheduler = this.#schedulerOf(plan, this.instances, this.tape);
     this.instances.serve(this.scheduler);
     if (config.dynamicBatching !== undefined)
       server.log
@@ -319,18 +323,29 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
     try {
       const isAway = this.residence?.isResident === false;
       const validator = new RequestValidator(plan.config);
-      const live = new LiveInstances(plan, this.#server, this.statistics, validator, isAway);
-      const scheduler = createScheduler(plan, live.group, this, this.#server);
+      const tape = this.#server.tape?.open(plan, this.clock);
+      const live = new LiveInstances(plan, this.#server, this.statistics, validator, isAway, tape);
+      const scheduler = this.#schedulerOf(plan, live.group, tape);
       live.group.serve(scheduler);
       if (!isAway) await live.start();
       if (this.state !== "READY") {
         await live.group.stop();
         throw errorFor("MODEL_NOT_READY", `${cannot}: expected the state READY, got ${this.state}`);
       }
+      this.tape = tape;
       return this.#replaceWith(plan, live, scheduler, validator);
     } finally {
       this.residence?.unpin();
     }
+  }
+
+  #schedulerOf(plan: ModelPlan, instances: InstanceGroup, tape: ModelTape | undefined): Scheduler {
+    if (tape === undefined) return createScheduler(plan, instances, this, this.#server);
+    const { clock } = tape;
+    const deadlines = new DeadlineQueue(clock);
+    const { statistics } = this;
+    const inner = createScheduler(plan, instances, { clock, deadlines, statistics }, this.#server);
+    return tape.scheduler(inner, instances);
   }
 
   /** Puts loaded instances in the place of the present ones. Nothing waits in between. */
@@ -488,11 +503,24 @@ function logSequenceBatchers(config: ModelConfig, serverLog: Log): void {
   for (let i = 0; i < countInstances(config); i++) started(`Direct sequence-batch scheduler thread ${i}`);
 }
 
-function createScheduler(
-  plan: ModelPlan,
+type SchedulerPlan = Pick<
+  ModelPlan,
+  | "config"
+  | "version"
+  | "variableLength"
+  | "mixedInputs"
+  | "onSequenceEvict"
+  | "initialStates"
+  | "shares"
+  | "ledger"
+>;
+
+/** Makes the scheduler that a configuration asks for. */
+export function createScheduler(
+  plan: SchedulerPlan,
   instances: InstanceGroup,
   { clock, deadlines, statistics }: Pick<ModelVersion, "clock" | "deadlines" | "statistics">,
-  server: ModelServer,
+  server: Pick<ModelServer, "holdUntil" | "backlogHoldUntil" | "findMember">,
 ): Scheduler {
   const { config } = plan;
   const { holdUntil, backlogHoldUntil, findMember } = server;

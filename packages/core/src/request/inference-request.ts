@@ -140,6 +140,10 @@ export interface RequestObserver {
   /** The model has computed an answer: milliseconds for the inputs, for the model itself, and for the outputs. */
   computed?(request: InferenceRequest, inputMs: number, inferMs: number, outputMs: number): void;
   settled?(request: InferenceRequest, error: TritonError | undefined): void;
+  /** The request is about to be cancelled. Only the model that accepted it is told. */
+  cancelling?(request: InferenceRequest): void;
+  /** The cancellation is over, and its sender knows. Only the model that accepted it is told. */
+  cancelled?(request: InferenceRequest): void;
   /** The model has refused the request. Nothing else is reported then. */
   refused?(request: InferenceRequest, error: unknown): void;
   /**
@@ -496,6 +500,8 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
     if (this.settled) return false;
     const reason = given ?? errorWithoutStack("CANCELLED", "the request was cancelled");
     this.cancelReason = reason;
+    const { owner } = this;
+    owner?.cancelling?.(this);
     this.settled = true;
     this.answered = true;
     this.holder?.remove(this);
@@ -508,6 +514,7 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
     this.resume();
     this.#handOver(reason, true);
     if (!this.executing) this.release(false);
+    owner?.cancelled?.(this);
     return true;
   }
 

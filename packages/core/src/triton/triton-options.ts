@@ -11,6 +11,7 @@ import type { RequestTracer } from "../observe/request-trace.js";
 import type { TraceOptions } from "../observe/trace-settings.js";
 import type { RepositoryOptions } from "../repository/repository-options.js";
 import type { RequestMemoryOptions } from "../request/request-memory.js";
+import type { SchedulingTape } from "../scheduler/scheduling-tape.js";
 import type { Clock } from "../system/clock.js";
 import type { HostPolicies } from "../system/host-policy.js";
 
@@ -88,6 +89,11 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    * requests are handed to it, unless the option `trace` says otherwise. It is closed with the Triton. @default none
    */
   readonly tracer?: RequestTracer;
+  /**
+   * Records what decides about batches, so that they can be replayed: `recordScheduling()` of
+   * `@tritonjs/core/time-travel`. It is ended with the Triton. @default none
+   */
+  readonly schedulingTape?: SchedulingTape;
   /** Whether metrics show processors and memory of the machine, and this process' event loop. @default true */
   readonly allowCpuMetrics?: boolean;
   /** Whether the metrics show the GPUs, as the driver reports them on a scrape. @default true */
@@ -191,6 +197,7 @@ export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
   metricsConfig: "object",
   trace: "object",
   tracer: "object",
+  schedulingTape: "object",
   allowCpuMetrics: "boolean",
   allowGpuMetrics: "boolean",
   metricsIntervalMs: "number",

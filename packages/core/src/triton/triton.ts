@@ -61,6 +61,7 @@ import type { LoadParameters, UnloadParameters } from "../repository/repository-
 import { RequestMemory } from "../request/request-memory.js";
 import type { Rollout, RolloutOptions, Rollouts } from "../rollout/index.js";
 import { ShareLedger } from "../scheduler/fair-shares.js";
+import type { SchedulingTape } from "../scheduler/scheduling-tape.js";
 import { createAuthentication } from "../service/access-control.js";
 import type { InferenceService } from "../service/inference-service.js";
 import { LocalService } from "../service/local-service.js";
@@ -577,6 +578,7 @@ class ModelsOfServer {
   readonly tracing: Tracing | undefined;
   readonly cuda: CudaPools;
   readonly residents: ResidentModels;
+  readonly tape: SchedulingTape | undefined;
   /** Loads and unloads models of the repository, once the repository exists. */
   control: ModelControl | undefined;
   /** Called with a model whose configuration has a rollout. */
@@ -610,11 +612,14 @@ class ModelsOfServer {
       trace === undefined && tracer === undefined
         ? undefined
         : new Tracing(trace ?? {}, this.clock, log.of("tracer"), tracer);
+    const tape = options.schedulingTape;
+    this.tape = tape;
+    const { rateLimit = "off", rateLimitResources = [] } = options;
     const rateLimiter = createRateLimiter(
-      options.rateLimit,
-      options.rateLimitResources,
+      rateLimit,
+      rateLimitResources,
       log.of("rate_limiter"),
-      this.clock,
+      tape?.limiterClock(this.clock) ?? this.clock,
     );
     this.residents = new ResidentModels(options, this.clock, log.of("residency"));
     this.#shared = {
@@ -627,6 +632,7 @@ class ModelsOfServer {
           this.clock,
         ),
       rateLimiter,
+      tape,
       hostPolicies,
       holdUntil: options.delayScheduler ?? (Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0),
       backlogHoldUntil:
@@ -641,6 +647,8 @@ class ModelsOfServer {
       adapt: (plan) => this.#adapt(plan),
       metricsConfig: { ...DEFAULT_METRICS_CONFIG, ...options.metricsConfig },
     };
+    const { holdUntil, backlogHoldUntil } = this.#shared;
+    tape?.begin({ rateLimit, rateLimitResources, holdUntil, backlogHoldUntil });
   }
 
   create(plan: ModelPlan): ModelVersion {
@@ -670,5 +678,6 @@ class ModelsOfServer {
     } catch (error) {
       process.emitWarning(`cannot close the response cache: ${String(error)}`, "TritonWarning");
     }
+    await this.tape?.end();
   }
 }

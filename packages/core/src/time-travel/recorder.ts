@@ -1,0 +1,391 @@
+import type { TritonError } from "@tritonjs/protocol";
+import { TritonError as Fault } from "@tritonjs/protocol";
+import { availableParallelism } from "#host";
+import type { Payload } from "../batch/payload.js";
+import { EqualInputsRule } from "../batch/payload.js";
+import { planInstances } from "../config/instance-groups.js";
+import { callerNamedBy } from "../config/model-options.js";
+import type { InferenceRequest } from "../request/inference-request.js";
+import { lengthLimitOf } from "../request-info.js";
+import { callerOf } from "../scheduler/fair-shares.js";
+import type { ModelTape, SchedulingTape, TapedPlan, TapedServer } from "../scheduler/scheduling-tape.js";
+import { type Clock, realClock, type Timer } from "../system/clock.js";
+import { everything, inputsText } from "./recorded-inputs.js";
+import { ARRIVAL, ARRIVAL_FIELDS, ARRIVAL_FLAG, ENTRY, LIBRARY, Tape } from "./tape.js";
+import {
+  BY_INSTANCE,
+  endingOf,
+  initialValue,
+  TapedClock,
+  TapedInstance,
+  TapedScheduler,
+  type TapeHead,
+} from "./taped-scheduler.js";
+
+/** Options of `recordScheduling`. */
+export interface SchedulingRecordingOptions {
+  /** File that the recording is written to when the server closes; `save` writes it earlier. @default none */
+  readonly file?: string;
+  /** Length of the recording in seconds, from its first request on. @default 60 */
+  readonly seconds?: number;
+  /** Largest size of the recording, in bytes. It ends there. @default 64 MiB */
+  readonly maxBytes?: number;
+}
+
+/** A recording of what decides about the batches of a server. */
+export interface SchedulingRecording extends SchedulingTape {
+  /** False once it is as long or as large as its options allow, or has been stopped. */
+  readonly active: boolean;
+  readonly byteLength: number;
+  /** Ends the recording. What was recorded stays. */
+  stop(): void;
+  /** What was recorded so far, in the form of a file. */
+  bytes(): Uint8Array;
+  save(file: string): Promise<void>;
+}
+
+/**
+ * Records what decides about batches: arrivals, ends of batches, timers, cancellations and changes of instances, of all
+ * models of a `Triton`. `replayScheduling` plays them through the same scheduler, and gets the same batches.
+ *
+ * A recording begins with its server, because the scheduler learns from everything before.
+ *
+ * @throws TritonError INVALID_ARG for options that are not positive numbers
+ * @example
+ * ```ts
+ * const tape = recordScheduling({ file: "minute.tape" });
+ * const triton = new Triton({ schedulingTape: tape });
+ * ```
+ */
+export function recordScheduling(options: SchedulingRecordingOptions = {}): SchedulingRecording {
+  const { seconds = 60, maxBytes = 64 * 1024 * 1024 } = options;
+  for (const [name, value] of Object.entries({ seconds, maxBytes })) {
+    if (!(value > 0))
+      throw new Fault("INVALID_ARG", `recordScheduling ${name}: expected a number above 0, got ${value}`);
+  }
+  return new Recorder(seconds * 1000, maxBytes, options.file);
+}
+
+/** Time that may pass within a step before the scheduler reads it anew. */
+const STEP_MS = 0.1;
+
+/** A request whose cancellation has begun, an instance that begins a batch, or a call of the scheduler. */
+type Frame = InferenceRequest | "instance" | undefined;
+
+class Recorder implements SchedulingRecording, TapeHead {
+  active = true;
+  readonly #seqs = new WeakMap<InferenceRequest, number>();
+  readonly #batches = new WeakMap<Payload, number>();
+  readonly #values = new Map<number, number>();
+  readonly #frames: Frame[] = [];
+  readonly #models: TapedModel[] = [];
+  #tape: Tape | undefined;
+  #clock: Clock = realClock;
+  #now = 0;
+  #reads = 0;
+  #arrivals = 0;
+  #batchCount = 0;
+  #endsAt = Number.POSITIVE_INFINITY;
+  #textBytes = 0;
+  #isQuiet = false;
+
+  constructor(
+    private readonly lengthMs: number,
+    private readonly maxBytes: number,
+    private readonly file: string | undefined,
+  ) {}
+
+  get byteLength(): number {
+    return this.#tape === undefined ? 0 : this.#tape.byteLength + this.#textBytes;
+  }
+
+  stop(): void {
+    this.active = false;
+  }
+
+  bytes(): Uint8Array {
+    return this.#opened.bytes();
+  }
+
+  async save(file: string): Promise<void> {
+    await this.#opened.save(file);
+  }
+
+  get #opened(): Tape {
+    if (this.#tape === undefined) {
+      throw new Fault(
+        "UNAVAILABLE",
+        "the recording has no server: give it to new Triton({ schedulingTape })",
+      );
+    }
+    return this.#tape;
+  }
+
+  begin(server: TapedServer): void {
+    if (this.#tape !== undefined) {
+      throw new Fault(
+        "INVALID_ARG",
+        "schedulingTape: expected a recording without a server, got one that has a server",
+      );
+    }
+    this.#tape = new Tape({ library: LIBRARY, beganAt: Date.now(), cores: availableParallelism(), server });
+  }
+
+  limiterClock(clock: Clock): Clock {
+    this.#clock = clock;
+    return new TapedClock(this, -1);
+  }
+
+  open(plan: TapedPlan, clock: Clock): ModelTape {
+    this.#clock = clock;
+    const model = new TapedModel(this, this.#models.length, plan);
+    this.#models.push(model);
+    const { variableLength, shares } = plan;
+    this.#opened.models.push({
+      name: plan.name,
+      version: plan.version,
+      config: everything(plan.config) as object,
+      instances: planInstances(plan.config).map(({ name }) => name),
+      mixedInputs: plan.mixedInputs === true,
+      batchesByKey: variableLength?.grouping.batchBy !== undefined,
+      maxBatchCost: variableLength?.grouping.maxBatchCost ?? null,
+      padded: variableLength === undefined ? null : [...variableLength.padded],
+      weights: shares === undefined ? null : { ...shares.weights },
+      sharesAll: plan.ledger !== undefined,
+    });
+    return model;
+  }
+
+  async end(): Promise<void> {
+    this.stop();
+    if (this.file !== undefined) await this.save(this.file);
+  }
+
+  now(): number {
+    if (!this.active) return this.#clock.now();
+    if (this.#isQuiet) return this.#now;
+    this.#reads++;
+    const time = this.#clock.now();
+    if (time - this.#now > STEP_MS) {
+      this.#now = time;
+      this.#tape!.entry(ENTRY.time, -1, time, 1);
+      this.#tape!.push(this.#reads);
+    }
+    return this.#now;
+  }
+
+  value(model: number, what: number, actual: number): number {
+    if (!this.active || this.#isQuiet) return actual;
+    this.#reads++;
+    const key = model * 65536 + what;
+    if ((this.#values.get(key) ?? initialValue(what)) === actual) return actual;
+    this.#values.set(key, actual);
+    const tape = this.#tape!;
+    tape.entry(ENTRY.value, model, this.#now, 3);
+    tape.push(this.#reads);
+    tape.push(what);
+    tape.push(actual);
+    return actual;
+  }
+
+  step(kind: number, model: number, ...fields: readonly number[]): void {
+    if (!this.#begins(kind, model, fields.length)) return;
+    for (const field of fields) this.#tape!.push(field);
+  }
+
+  text(value: string): number {
+    if (!this.active) return 0;
+    const id = this.#tape!.text(value);
+    if (id > this.#lastText) {
+      this.#lastText = id;
+      this.#textBytes += 2 * value.length;
+    }
+    return id;
+  }
+
+  #lastText = 0;
+
+  schedule(kind: number, _model: number, _id: number, delayMs: number, run: () => void): Timer {
+    if (kind === ENTRY.timer) return this.#clock.setTimer(delayMs, run);
+    this.#clock.defer(run);
+    return NO_TIMER;
+  }
+
+  seqOf(request: InferenceRequest): number {
+    return this.#seqs.get(request) ?? -1;
+  }
+
+  batchOf(payload: Payload): number {
+    return this.#batches.get(payload) ?? -1;
+  }
+
+  arrive(model: number, request: InferenceRequest, isMoved: boolean): () => void {
+    if (!this.active) return NOTHING;
+    const known = this.#seqs.get(request);
+    const seq = known ?? this.#arrivals++;
+    this.#seqs.set(request, seq);
+    if (this.#endsAt === Number.POSITIVE_INFINITY) this.#endsAt = this.#clock.now() + this.lengthMs;
+    if (!this.#begins(ENTRY.arrive, model, ARRIVAL_FIELDS)) return NOTHING;
+    const { plan, rule, caller } = this.#models[model]!;
+    const tape = this.#tape!;
+    const at = tape.length;
+    const { correlationId } = request;
+    const flags =
+      (request.sequenceStart ? ARRIVAL_FLAG.start : 0) |
+      (request.sequenceEnd ? ARRIVAL_FLAG.end : 0) |
+      (request.callers.length > 0 ? ARRIVAL_FLAG.partOfWork : 0) |
+      (isMoved ? ARRIVAL_FLAG.moved : 0) |
+      (typeof correlationId === "string" ? ARRIVAL_FLAG.textId : 0);
+    tape.push(seq);
+    tape.push(flags);
+    tape.push(request.queueStart);
+    tape.push(request.batchSize);
+    tape.push(request.priority);
+    tape.push(request.queueTimeoutMicroseconds);
+    tape.push(request.deadline ?? Number.POSITIVE_INFINITY);
+    tape.push(request.clientLimitMs);
+    tape.push(request.reserveMs);
+    tape.push(lengthLimitOf(request) ?? 0);
+    tape.push(this.text(request.id));
+    tape.push(this.text(callerOf(request, caller)));
+    tape.push(correlationId === undefined ? 0 : this.text(String(correlationId)));
+    tape.push(this.text(inputsText(request.inputs, plan.config, rule)));
+    tape.push(0);
+    tape.push(0);
+    tape.push(this.#parent);
+    return () => {
+      const { share, batchKey, batchCost } = request;
+      if (share !== undefined) tape.set(at + ARRIVAL.caller, this.text(share.account.name));
+      if (batchKey !== undefined)
+        tape.set(at + ARRIVAL.batchKey, this.text(`${typeof batchKey} ${batchKey}`));
+      tape.set(at + ARRIVAL.cost, batchCost);
+    };
+  }
+
+  started(model: number, instance: number, payload: Payload): void {
+    const number = this.#batchCount++;
+    this.#batches.set(payload, number);
+    if (!this.active) return;
+    const { requests, cut } = payload;
+    const tape = this.#tape!;
+    tape.entry(ENTRY.batch, model, this.#now, 4 + requests.length);
+    tape.push(number);
+    tape.push(instance);
+    tape.push(this.text(cut ?? ""));
+    tape.push(payload.batchSize);
+    for (const request of requests) tape.push(this.seqOf(request));
+  }
+
+  within<T>(call: () => T): T {
+    this.#frames.push(undefined);
+    try {
+      return call();
+    } finally {
+      this.#frames.pop();
+    }
+  }
+
+  starting<T>(call: () => T): T {
+    this.#frames.push("instance");
+    try {
+      return call();
+    } finally {
+      this.#frames.pop();
+    }
+  }
+
+  quietly<T>(ask: () => T): T {
+    this.#isQuiet = true;
+    try {
+      return ask();
+    } finally {
+      this.#isQuiet = false;
+    }
+  }
+
+  cancelling(model: number, request: InferenceRequest): void {
+    const seq = this.seqOf(request);
+    const { cancelReason, executing } = request;
+    const follows = this.#frames.length > 0 && this.#frames.at(-1) === undefined;
+    if (seq >= 0 && (!follows || executing)) {
+      const { code = "CANCELLED", reason = "" } = cancelReason ?? {};
+      const parent = this.#parent;
+      this.step(ENTRY.cancel, model, seq, this.text(code), this.text(reason), executing ? 1 : 0, parent);
+    }
+    this.#frames.push(request);
+  }
+
+  cancelled(): void {
+    this.#frames.pop();
+  }
+
+  settled(model: number, request: InferenceRequest, error: TritonError | undefined): void {
+    const seq = this.seqOf(request);
+    if (seq >= 0) this.step(ENTRY.settled, model, seq, this.text(endingOf(error)), request.executing ? 1 : 0);
+  }
+
+  /** The request whose sender has caused what happens now, or an instance; -1 for neither. */
+  get #parent(): number {
+    const frame = this.#frames.at(-1);
+    if (frame === "instance") return BY_INSTANCE;
+    return frame === undefined ? -1 : this.seqOf(frame);
+  }
+
+  /** Begins an entry. False if the recording is over. */
+  #begins(kind: number, model: number, fields: number): boolean {
+    if (!this.active || this.#tape === undefined) return false;
+    const now = this.#clock.now();
+    if (now >= this.#endsAt || this.byteLength >= this.maxBytes) {
+      this.#tape.entry(ENTRY.full, -1, now, 0);
+      this.stop();
+      return false;
+    }
+    // Requests before the first one do not exist, and the scheduler has learnt nothing yet.
+    this.#now = Math.max(this.#now, now);
+    this.#reads = 0;
+    this.#tape.entry(kind, model, this.#now, fields);
+    return true;
+  }
+}
+
+/** The tape of one model. */
+class TapedModel implements ModelTape {
+  readonly clock: Clock;
+  readonly rule: EqualInputsRule;
+  readonly caller: string;
+  #instances = 0;
+
+  constructor(
+    private readonly head: Recorder,
+    private readonly number: number,
+    readonly plan: TapedPlan,
+  ) {
+    const { config, variableLength, mixedInputs } = plan;
+    this.clock = new TapedClock(head, number);
+    this.rule = new EqualInputsRule(config, variableLength?.padded, mixedInputs);
+    this.caller = callerNamedBy(config) ?? "caller";
+  }
+
+  instance(...[placement, executor, model]: Parameters<ModelTape["instance"]>): TapedInstance {
+    return new TapedInstance(this.head, this.number, this.#instances++, placement, executor, model);
+  }
+
+  scheduler(...[inner, group]: Parameters<ModelTape["scheduler"]>): TapedScheduler {
+    return new TapedScheduler(this.head, this.number, inner, group);
+  }
+
+  cancelling(request: InferenceRequest): void {
+    this.head.cancelling(this.number, request);
+  }
+
+  cancelled(): void {
+    this.head.cancelled();
+  }
+
+  settled(request: InferenceRequest, error: TritonError | undefined): void {
+    this.head.settled(this.number, request, error);
+  }
+}
+
+const NOTHING = () => {};
+const NO_TIMER: Timer = { cancel: NOTHING };
