@@ -1,5 +1,5 @@
 /*
- * Does `tritonjs optimize` choose the form that an exhaustive run finds best? For each of three networks, the command
+ * Does `tritonjs optimize` choose the form that an exhaustive run finds best? For each of four networks, the command
  * chooses with its defaults. Then every form that is within the limits is served at each number of threads, ONNX
  * Runtime's own form of each included, and measured with requests of each size and each number in flight.
  *
@@ -44,6 +44,11 @@ const example = (path) => fileURLToPath(new URL(`../examples/${path}`, import.me
 /** The networks, with what their samples need. */
 const MODELS = {
   mlp: { file: writeMlp, batchSizes: [1, 8] },
+  decoder: {
+    file: () => example("speech-recognition/models/decoder/1/decoder.onnx"),
+    batchSizes: [1, 8],
+    options: { shapes: { encoder_out: [80, 256], hyps_pad_sos_eos: [10, 18] } },
+  },
   encoder: {
     file: () => example("speech-recognition/models/encoder/1/encoder.onnx"),
     batchSizes: [1, 4],
@@ -118,12 +123,14 @@ async function compare(name, { file, batchSizes, options = {} }) {
     await measure(triton, loads, 2);
     await measure(triton, loads, ROUNDS);
     const ofForm = loads.filter(({ form }) => form === choice.variant.name);
-    const judged = [...new Set([...leadersOf(loads), ...leadersOf(ofForm)])];
+    const ofOriginal = loads.filter(({ form }) => form === "original");
+    const judged = [...new Set([loads, ofForm, ofOriginal].flatMap(leadersOf))];
     for (const load of judged) load.rates = [];
     await measure(triton, judged, 4 * ROUNDS);
     // Odd rounds find the best of all and the best of the chosen form, even rounds compare the two.
     const best = (some) => some.reduce((a, b) => (rateOf(b, 1) > rateOf(a, 1) ? b : a));
-    const [own, first] = [best(judged.filter((load) => ofForm.includes(load))), best(judged)];
+    const bestOf = (some) => best(judged.filter((load) => some.includes(load)));
+    const [own, original, first] = [bestOf(ofForm), bestOf(ofOriginal), best(judged)];
     return {
       chosen: textOf(own),
       "best of all": textOf(first),
@@ -131,6 +138,7 @@ async function compare(name, { file, batchSizes, options = {} }) {
       "rows/s, chosen": short(rateOf(own, 0)),
       "rows/s, best": short(rateOf(first, 0)),
       "chosen / best": short(rateOf(own, 0) / rateOf(first, 0)),
+      "chosen / original": short(rateOf(own, 0) / rateOf(original, 0)),
     };
   } finally {
     await triton.close();
