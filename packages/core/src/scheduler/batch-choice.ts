@@ -102,6 +102,11 @@ export class BatchChoice {
     return this.#queue.isFair ? this.#fair(now, times, limit, loss) : this.#dated(now, times, limit, loss);
   }
 
+  /** True if some requests are lost anyway, so that those without much hope must not cost time. */
+  isScarce(now: number, loss: number): boolean {
+    return scarcityOf(this.#places.loads(this.load(now), now).total, loss) > 0;
+  }
+
   /** Sets the time over which arrivals are looked at, by how long batches take now. */
   follow(times: InstanceTimes): void {
     this.#arrivals.windowMs = Math.max(10, 6 * times.expectedMs(times.best));
@@ -133,6 +138,10 @@ export class BatchChoice {
         : Math.min(limit, this.#mostRows(now, times, load * times.rowsPerMs(times.best), idleInMs));
     const count = queue.datedCount;
     if (count === 0) return { dated: [], maxRows: most, rows: 0, leftOut: [] };
+    if (scarcity === 0) {
+      const all = this.#withDoubtful(idleInMs, now, times, most, hasOneLimit);
+      if (all !== undefined) return all;
+    }
     let chosen = windowFrom(queue, 0, now, times, most);
     if (scarcity > 0) {
       const windows = [chosen];
@@ -148,6 +157,33 @@ export class BatchChoice {
     const { from, to, maxRows } = chosen;
     const dated = queue.datedFrom(from, to);
     return { dated, maxRows, rows: chosen.rows, leftOut: queue.datedFrom(0, from) };
+  }
+
+  /**
+   * A batch with the requests that may be in time if it takes less than usual. They do not decide how large it is.
+   *
+   * @returns undefined if there are none, or the others have no time for them
+   */
+  #withDoubtful(
+    idleInMs: readonly number[],
+    now: number,
+    times: InstanceTimes,
+    most: number,
+    hasOneLimit: boolean,
+  ): ChosenBatch | undefined {
+    const queue = this.#queue;
+    const count = queue.datedCount;
+    let [doubtful, rows] = [0, 0];
+    for (; doubtful < count && queue.dated(doubtful).due < now + times.plannedMs(1); doubtful++)
+      rows += queue.dated(doubtful).rows;
+    if (doubtful === 0) return undefined;
+    if (doubtful === count) return { dated: queue.datedFrom(0, count), maxRows: most, rows, leftOut: [] };
+    const window = windowFrom(queue, doubtful, now, times, most);
+    const { from, to, ...rest } = this.#keepingUp(window, idleInMs, now, times, most, hasOneLimit);
+    rows += rest.rows;
+    const hasTime = rows <= this.#maxRows && now + times.plannedMs(rows) <= queue.dated(doubtful).due;
+    if (from !== doubtful || !hasTime) return undefined;
+    return { dated: queue.datedFrom(0, to), maxRows: Math.max(rows, rest.maxRows), rows, leftOut: [] };
   }
 
   /** True if nearly all requests have one limit, and the one that is due next is not one of the few that are tighter. */

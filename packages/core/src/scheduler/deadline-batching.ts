@@ -203,7 +203,10 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
     this.#loss += 1 - KEPT_LOSS;
   }
 
-  /** Ends the requests that could not be in time even in a batch of their own that starts now. */
+  /**
+   * Ends the requests that could not be in time even in a batch of their own that starts now: one that is quick, while there
+   * is time for all.
+   */
   #endHopeless(now: number, times: InstanceTimes): void {
     const queue = this.#queue;
     const hopeless: InferenceRequest[] = [];
@@ -211,9 +214,11 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
     const most = queue.isFair
       ? Math.min(queue.datedCount, FAIR_REACH * this.#maxRows)
       : queue.countBefore(now + times.expectedMs(this.#maxRows));
+    const isScarce = queue.isFair || this.#choice.isScarce(now, this.#loss);
     for (let i = 0; i < most; i++) {
       const request = queue.dated(i);
-      if (request.due < now + times.expectedMs(request.rows)) hopeless.push(request);
+      const ms = isScarce ? times.expectedMs(request.rows) : times.leastMs(request.rows);
+      if (request.due < now + ms) hopeless.push(request);
     }
     for (const request of hopeless) this.#end(request, now, times.expectedMs(request.rows));
   }

@@ -166,6 +166,11 @@ export class InstanceTimes {
     return (1 + SAFETY * this.#spread) * this.expectedMs(rows);
   }
 
+  /** Duration that a batch seldom falls below. */
+  leastMs(rows: number): number {
+    return Math.max(0.5, 1 - SAFETY * this.#spread) * this.expectedMs(rows);
+  }
+
   /** The largest number of rows that take no longer than `leftMs`, as far as can be planned; at least 1. */
   largestWithin(leftMs: number): number {
     if (this.#stale) this.#refresh();
