@@ -9,11 +9,14 @@ import { ModelRunner } from "../../src/optimize/model-runner.js";
 const folder = mkdtempSync(join(tmpdir(), "torch-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
+/** Starting a Python with its libraries takes long on a busy machine. */
+const PATIENCE_MS = 300_000;
+
 const python = ["python3", "/usr/bin/python3"].find(
   (one) => spawnSync(one, ["-c", "import torch"]).status === 0,
 );
 
-describe.skipIf(python === undefined)("the PyTorch of this machine", () => {
+describe.skipIf(python === undefined)("the PyTorch of this machine", { timeout: PATIENCE_MS }, () => {
   const save = (name: string, code: string) => {
     const path = join(folder, name);
     const text = `import torch\ntorch.set_num_threads(1)\ntorch.manual_seed(0)\npath = ${JSON.stringify(path)}\n${code}`;
