@@ -10,6 +10,7 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import { FrameBody, type MemoryDescription, type PythonTensor } from "./frames.js";
+import type { PythonGpuMemory } from "./gpu-memory.js";
 
 /** An error on the wire. Its code is Triton's word. */
 interface PythonError {
@@ -42,6 +43,8 @@ export interface WireCall {
   readonly timeout: number;
   readonly parameters: WireParameters;
   readonly requested: readonly string[];
+  /** Whether the model wants the outputs on a GPU: `PreferredMemory`. */
+  readonly prefersGpu?: boolean;
   readonly inputs: readonly PythonTensor[];
 }
 
@@ -63,7 +66,12 @@ export interface MissingModule {
 
 export type FromPython =
   | { readonly type: "started"; readonly python: string; readonly memory?: MemoryDescription }
-  | { readonly type: "ready"; readonly canTellReadiness?: boolean }
+  | {
+      readonly type: "ready";
+      readonly canTellReadiness?: boolean;
+      /** Whether it can map memory of GPUs, or why not. Absent if it was not asked. */
+      readonly gpu?: true | string;
+    }
   | { readonly type: "readiness"; readonly ready?: boolean; readonly error?: string }
   | { readonly type: "failed"; readonly error: string; readonly lacks?: MissingModule }
   | {
@@ -81,6 +89,8 @@ export type FromPython =
       readonly index: number;
       readonly final: boolean;
     } & WireResponse)
+  /** No array over a buffer of a GPU is left, so the buffer may be used again. */
+  | { readonly type: "released"; readonly gpu: number }
   | { readonly type: "abandoned"; readonly batch: number; readonly index: number }
   | WireCall
   | { readonly type: "taken"; readonly call: number }
@@ -150,6 +160,7 @@ export function loadMessage(
   }: { readonly path: string; readonly backend?: { readonly modelDirectory: string } | undefined },
   directory: string,
   context: ExecutorContext,
+  gpuLibrary?: string,
 ) {
   const { info, placement, hosting } = context;
   const { modelName, modelVersion, modelConfig } = info;
@@ -162,6 +173,8 @@ export function loadMessage(
     decoupled: isDecoupled(modelConfig),
     outputs: modelConfig.output.map(({ name }) => name),
     states: (modelConfig.sequenceBatching?.state ?? []).map(({ outputName }) => outputName),
+    /** CUDA's runtime library of this process, if tensors may stay on a GPU. */
+    ...(gpuLibrary !== undefined && { gpuLibrary }),
     reportMemory: hosting.recycle?.aboveMemoryMb !== undefined,
     /** Arguments of `initialize`. */
     arguments: {
@@ -185,6 +198,7 @@ export function batchFrame(
   batch: number,
   { requests }: Execution,
   waits: boolean,
+  gpu?: PythonGpuMemory,
 ): { header: object; body: FrameBody } {
   const body = new FrameBody();
   const header = {
@@ -199,7 +213,7 @@ export function batchFrame(
       parameters: parametersJson(request.parameters),
       requested: request.requestedOutputs,
       ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
-      inputs: body.addTensors(request.inputs),
+      inputs: body.addTensors(request.inputs, gpu),
     })),
   };
   return { header, body };

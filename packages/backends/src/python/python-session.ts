@@ -58,6 +58,8 @@ export class PythonSession {
   readonly ended: Promise<void>;
   /** Whether the model has `is_ready`. */
   canTellReadiness = false;
+  /** Whether it can map memory of GPUs, or why not. Undefined if it was not asked. */
+  gpu: true | string | undefined;
   isReady = false;
   #hasStarted = false;
   #failure: string | undefined;
@@ -242,6 +244,7 @@ export class PythonSession {
         this.#timer?.cancel();
         this.isReady = true;
         this.canTellReadiness = message.canTellReadiness ?? false;
+        this.gpu = message.gpu;
         this.#resolve();
         break;
       case "failed":

@@ -383,7 +383,7 @@ describe("the rows of padded copies", () => {
 
 describe("the graphs of a model", () => {
   const config = (more: object) => ({ ...emptyModelConfig(), maxBatchSize: 32, ...more });
-  const sizes = (more: object) => graphSpecs(config(more)).map(({ batchSize }) => batchSize);
+  const sizes = (more: object) => graphSpecs(config(more), []).map(({ batchSize }) => batchSize);
 
   it("are by default those that Triton captures", () => {
     expect(sizes({})).toEqual([1, 2, 3, 4, 6, 8, 12, 16, 32]);
