@@ -18,7 +18,7 @@ typedef struct { char name[40]; char *at; size_t size; int owner; } Allocation;
 
 static Allocation allocations[MOST];
 static __thread int device;
-static int counts[4], failure, refusal;
+static int counts[6], failure, refusal;
 
 static Allocation *find(const void *at) {
   for (int i = 0; i < MOST; i++) {
@@ -125,8 +125,11 @@ int cudaMemcpy(void *to, const void *from, size_t size, int kind) {
   for (int i = 0; i < 2; i++)
     if (ends[i] && size > (size_t)(ends[i]->at + ends[i]->size - at[i])) return 1;
   memcpy(to, from, size);
+  counts[ends[0] && ends[1] ? 5 : 4]++;
   return 0;
 }
+
+int cudaDeviceSynchronize(void) { return 0; }
 
 int cudaHostAlloc(void **to, size_t size, unsigned flags) {
   (void)flags;
@@ -181,7 +184,10 @@ int cudaMemsetAsync(void *at, int value, size_t size, uintptr_t stream) {
   return failure ? failure : cudaMemset(at, value, size);
 }
 
-/* For tests: allocations of the GPU, pinned allocations, copies of streams, streams so far. */
+/*
+ * For tests: allocations of the GPU, pinned allocations, copies of streams, streams so far; copies that begin or end in
+ * memory of the CPU, and copies on the GPU.
+ */
 int standInCount(int which) { return counts[which]; }
 
 /* For tests: the error of all later copies, and of later allocations. */

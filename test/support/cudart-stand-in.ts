@@ -45,6 +45,9 @@ export interface CudartState {
     readonly pinned: number;
     readonly copies: number;
     readonly streams: number;
+    /** Copies that begin or end in memory of the CPU, and copies on the GPU. */
+    readonly hostCopies: number;
+    readonly gpuCopies: number;
   };
   /** CUDA's error of all later copies, and of later allocations; 0 for none. */
   fail(copies: number, allocations: number): void;
@@ -54,7 +57,14 @@ export function cudartState(file: string): CudartState {
   const library = koffi.load(file);
   const count = library.func("int standInCount(int which)") as (which: number) => number;
   return {
-    counts: () => ({ gpu: count(0), pinned: count(1), copies: count(2), streams: count(3) }),
+    counts: () => ({
+      gpu: count(0),
+      pinned: count(1),
+      copies: count(2),
+      streams: count(3),
+      hostCopies: count(4),
+      gpuCopies: count(5),
+    }),
     fail: library.func("void standInFail(int copies, int allocations)") as CudartState["fail"],
   };
 }

@@ -124,9 +124,11 @@ export {
   toBase64,
 } from "./plain-tensor.js";
 export {
+  type CudaMemory,
   decodeBytes,
   elementCount,
   encodeBytes,
+  type HeldCudaMemory,
   matchesShape,
   type Shape,
   sameShape,

@@ -17,6 +17,21 @@ export interface TensorSource {
   read(): TypedArray;
   /** Copies the elements as `read` does, without blocking the thread. `read` then costs nothing. */
   load(): Promise<void>;
+  /** Where the elements are, if that is memory of a GPU of CUDA, row-major without gaps. */
+  readonly cuda?: CudaMemory | undefined;
+}
+
+/** Memory of a GPU of CUDA. */
+export interface CudaMemory {
+  readonly deviceId: number;
+  /** Keeps the memory until `release` is called. Undefined if it is gone. */
+  hold(): HeldCudaMemory | undefined;
+}
+
+/** Memory of a GPU that stays until it is released. */
+export interface HeldCudaMemory {
+  readonly address: bigint;
+  release(): void;
 }
 
 /**

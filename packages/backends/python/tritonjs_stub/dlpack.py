@@ -8,6 +8,11 @@ import weakref
 
 import numpy as np
 
+from .dtypes import dtype_of, name_of
+from .gpu_memory import GpuData
+
+_CUDA = 2
+_CUDA_MANAGED = 13
 _BFLOAT = 4
 _CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 _KINDS = {code: kind for kind, code in _CODES.items()}
@@ -81,29 +86,54 @@ def capsule_of(array):
     return _capsule(array, _DataType(_CODES[array.dtype.kind], 8 * array.dtype.itemsize, 1), array.shape)
 
 
+def gpu_capsule(data, datatype, shape):
+    """Makes a capsule over elements on a GPU."""
+    if datatype == "BF16":
+        dtype = _DataType(_BFLOAT, 16, 1)
+    else:
+        numpy_type = dtype_of(datatype)
+        dtype = _DataType(_CODES[numpy_type.kind], 8 * numpy_type.itemsize, 1)
+    return _capsule_at(data.address, _Device(_CUDA, data.device), data, dtype, shape)
+
+
 def _capsule(data, dtype, shape):
+    return _capsule_at(data.ctypes.data, _Device(1, 0), data, dtype, shape)
+
+
+def _capsule_at(pointer, device, data, dtype, shape):
     managed = _Managed()
     dims = (ctypes.c_int64 * max(len(shape), 1))(*shape)
-    managed.tensor = _Tensor(data.ctypes.data, _Device(1, 0), len(shape), dtype, dims, None, 0)
+    managed.tensor = _Tensor(pointer, device, len(shape), dtype, dims, None, 0)
     managed.deleter = _delete
     address = ctypes.addressof(managed)
     _held[address] = (managed, dims, data)
     return _new(address, _NAME, _destroy)
 
 
-def read(source):
+class OnGpu:
+    """The tensor of a capsule whose elements are on a GPU."""
+
+    def __init__(self, data, datatype, shape):
+        self.data = data
+        self.datatype = datatype
+        self.shape = shape
+
+
+def read(source, takes_gpu=False):
     """
     Reads the tensor of a capsule, or of an object with `__dlpack__`, as a writable array over its memory; for BF16 as a
-    copy of its bytes and its shape.
+    copy of its bytes and its shape; for one on a GPU as OnGpu.
 
-    Raises ValueError for memory outside the host, for elements that are not contiguous, and for a type that numpy lacks.
+    Raises ValueError for memory outside the host and the GPUs, for elements that are not contiguous, and for a type that
+    numpy lacks.
     """
     capsule = source.__dlpack__() if hasattr(source, "__dlpack__") else source
     if not _is_valid(capsule, _NAME):
         raise ValueError("cannot use a DLPack capsule twice")
     managed = ctypes.cast(_pointer(capsule, _NAME), ctypes.POINTER(_Managed)).contents
     tensor = managed.tensor
-    if tensor.device.type not in (1, 3):
+    is_gpu = takes_gpu and tensor.device.type in (_CUDA, _CUDA_MANAGED)
+    if tensor.device.type not in (1, 3) and not is_gpu:
         raise ValueError("expected a tensor in host memory (DLPack device " + str(tensor.device.type) + ")")
     shape = list(tensor.shape[: tensor.ndim])
     if not _is_contiguous(tensor, shape):
@@ -116,6 +146,15 @@ def read(source):
     except (KeyError, TypeError):
         raise ValueError("DLPack tensor has elements of a type that is not supported.") from None
     size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    if is_gpu:
+        datatype = "BF16" if is_bfloat else name_of(dtype)
+        if datatype is None:
+            raise ValueError("DLPack tensor has elements of a type that is not supported.")
+        _rename(capsule, _USED)
+        data = GpuData(tensor.device.id, (tensor.data or 0) + tensor.byte_offset, size, managed)
+        # What refers to the elements refers to `data`, so the tensor is released with the last of these.
+        weakref.finalize(data, _release, managed).atexit = False
+        return OnGpu(data, datatype, shape)
     memory = (ctypes.c_uint8 * size).from_address(tensor.data + tensor.byte_offset) if size > 0 else (ctypes.c_uint8 * 0)()
     _rename(capsule, _USED)
     # The array refers to `memory`, so the tensor is released with the last array over it.

@@ -21,7 +21,7 @@ class MemoryType(enum.IntEnum):
 
 
 class PreferredMemory:
-    """The preferred memory for the outputs of a call. Here all tensors are in host memory."""
+    """The preferred memory for the outputs of a call."""
 
     def __init__(self, preferred_memory_type, preferred_device_id=0):
         self.memory_type = MemoryType(preferred_memory_type)
@@ -171,6 +171,10 @@ class InferenceRequest:
         loop = asyncio.get_running_loop()
         return calls.start_stream(self, loop) if decoupled else calls.start(self, loop)
 
+    def _prefers_gpu(self):
+        preferred = self._preferred_memory
+        return preferred is not None and preferred.memory_type == MemoryType.TRITONSERVER_MEMORY_GPU
+
     def wire(self):
         """Returns the header's entry for a request to another model, and the bytes of its inputs."""
         tensors = [tensor.wire() for tensor in self._inputs]
@@ -184,6 +188,7 @@ class InferenceRequest:
             "timeout": self._timeout,
             "parameters": self._wire_parameters or [],
             "requested": sorted(self._outputs),
+            "prefersGpu": self._prefers_gpu(),
             "inputs": [described for described, _ in tensors],
         }
         return wire, tensors

@@ -7,7 +7,7 @@ import time
 import weakref
 from collections.abc import Coroutine
 
-from . import calls, model_file, process_memory, server
+from . import calls, gpu_memory, model_file, process_memory, server
 from .answering import Abandoned, Answering, OpenAnswerings
 from .children import Children
 from .errors import StubError, report, text_of
@@ -63,8 +63,14 @@ class Stub:
         except BaseException as error:
             self._channel.send({"type": "failed", "error": text_of(error), **_lacks(error)})
             return
-        ready = {"canTellReadiness": hasattr(self._model, "is_ready"), "maxElements": self._max_elements}
-        self._channel.send({"type": "ready", **ready})
+        ready = {
+            "type": "ready",
+            "canTellReadiness": hasattr(self._model, "is_ready"),
+            "maxElements": self._max_elements,
+        }
+        if "gpuLibrary" in init:
+            ready["gpu"] = self._gpu
+        self._channel.send(ready)
         while self._run_next():
             pass
 
@@ -119,6 +125,8 @@ class Stub:
         self._outputs = set(init["outputs"])
         self._states = set(init["states"])
         self._reports_memory = init["reportMemory"]
+        if "gpuLibrary" in init:
+            self._gpu = gpu_memory.open_memory(self._channel, init["gpuLibrary"])
         self._model = model_file.load(init["path"], init.get("modelDirectory")).TritonPythonModel()
         if hasattr(self._model, "initialize"):
             self._model.initialize(init["arguments"])

@@ -2,9 +2,11 @@ import type { CudaPools, Tensors } from "@tritonjs/core/internal";
 import {
   elementByteSize,
   elementCount,
+  type HeldCudaMemory,
   type ModelConfig,
   type Shape,
   Tensor,
+  type TensorSource,
   type TypedArray,
   toOnnxType,
   typedArrayFor,
@@ -15,7 +17,14 @@ import { DeviceCopies, type PlacedShape, SMALL_BYTES } from "./device-copies.js"
 import { DeviceValue, DeviceValues } from "./device-values.js";
 import { OTHER_SHAPE } from "./native-run.js";
 import { callAsync, type NativeSession, type NativeTensor, typeAndShape } from "./native-session.js";
-import { copyOutput, outputDataType, ShapePrediction, tensorValue, valueOver } from "./native-values.js";
+import {
+  copyOutput,
+  outputDataType,
+  ShapePrediction,
+  tensorValue,
+  valueAt,
+  valueOver,
+} from "./native-values.js";
 import type { SessionData } from "./onnx-options.js";
 import { scalarInputs } from "./ort-tensors.js";
 import { StagingMemory } from "./staging-memory.js";
@@ -125,8 +134,17 @@ export class BoundRun {
 
   /** Whether it uses an input where it is, without a copy over the CPU. */
   takes(name: string, tensor: Tensor): boolean {
-    const shape = this.#scalars.has(name) ? [] : tensor.shape;
-    return tensor.source instanceof DeviceValue && tensor.source.valueFor(this.session, shape) !== undefined;
+    return this.#hasValue(name, tensor) || (tensor.source !== undefined && this.#isOnGpu(tensor.source));
+  }
+
+  #hasValue(name: string, { source, shape }: Tensor): boolean {
+    const inModel = this.#scalars.has(name) ? [] : shape;
+    return source instanceof DeviceValue && source.valueFor(this.session, inModel) !== undefined;
+  }
+
+  /** Whether memory of this GPU is used where it is, whoever has allocated it. */
+  #isOnGpu({ cuda }: TensorSource): boolean {
+    return cuda !== undefined && cuda.deviceId === this.session.deviceMemory?.cudaDevice;
   }
 
   /** Ends the running batch before its next operator. */
@@ -167,12 +185,13 @@ export class BoundRun {
     const binding = bucket?.binding ?? this.#binding;
     const options = this.#optionsOf(bucket?.graph ?? NO_GRAPH);
     const values: number[] = [];
+    const memories: HeldCudaMemory[] = [];
     this.#running = options;
     try {
       const held: unknown[] = [inputs];
       let copied = 0;
       for (const { name } of this.session.inputs) {
-        copied += await this.#bindInput(name, inputs, plan, values, held);
+        copied += await this.#bindInput(name, inputs, plan, values, memories, held);
       }
       if (copied > 0) await this.#copies!.wait(copied);
       const prepared = plan.outputs.map((output) => this.#bindOutput(output, plan, kept, values));
@@ -191,6 +210,7 @@ export class BoundRun {
         api.clearBoundOutputs(binding);
       }
       for (const value of values) api.releaseValue(value);
+      for (const memory of memories) memory.release();
       if (this.#ended) api.check(api.runOptionsUnsetTerminate(options));
       this.#ended = false;
     }
@@ -250,8 +270,8 @@ export class BoundRun {
       const tensor = inputs.get(name);
       const shape = shapeOf(name);
       if (tensor === undefined || tensor.datatype === "BYTES" || shape === undefined) continue;
-      // A graph reads its inputs at fixed places, so those on the GPU are copied there.
-      if (!isGraph && this.takes(name, tensor)) continue;
+      // A graph reads its inputs at fixed places, so those on the GPU are copied there, as is memory of others.
+      if (!isGraph && this.#hasValue(name, tensor)) continue;
       const { datatype } = tensor;
       const byteSize = elementCount(shape) * elementByteSize(datatype);
       const elementType = toOnnxType(datatype);
@@ -290,6 +310,7 @@ export class BoundRun {
     inputs: Tensors,
     { bucket, shapeOf, paddedOf }: RunPlan,
     values: number[],
+    memories: HeldCudaMemory[],
     held: unknown[],
   ): Promise<number> {
     const { api } = this.session;
@@ -308,6 +329,29 @@ export class BoundRun {
       const from = api.read((to) => api.getTensorMutableData(there, to));
       await this.#copies!.copyIn(name, { place, shape: paddedOf(name)! }, tensor, shape, BigInt(from), true);
       return tensor.byteLength;
+    }
+    if (tensor.source !== undefined && this.#isOnGpu(tensor.source)) {
+      const memory = tensor.source.cuda!.hold();
+      if (memory !== undefined) {
+        memories.push(memory);
+        if (place !== undefined) {
+          await this.#copies!.copyIn(
+            name,
+            { place, shape: paddedOf(name)! },
+            tensor,
+            shape,
+            memory.address,
+            true,
+          );
+          return tensor.byteLength;
+        }
+        const { info } = this.session.deviceMemory!;
+        const elementType = toOnnxType(tensor.datatype);
+        const value = valueAt(api, info, Number(memory.address), tensor.byteLength, elementType, shape);
+        values.push(value);
+        api.check(api.bindInput(binding, name, value));
+        return 0;
+      }
     }
     this.copiesIn++;
     if (place !== undefined) {

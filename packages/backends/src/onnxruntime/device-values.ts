@@ -1,8 +1,10 @@
 import {
+  type CudaMemory,
   type DataType,
   elementByteSize,
   elementCount,
   errorFor,
+  type HeldCudaMemory,
   type Shape,
   sameShape,
   Tensor,
@@ -86,6 +88,7 @@ const ofSessions = new WeakMap<NativeSession, DeviceValues>();
 
 /** A value of ONNX Runtime on a device. */
 export class DeviceValue implements TensorSource {
+  readonly cuda: CudaMemory | undefined;
   #elements: TypedArray | undefined;
   #loading: Promise<void> | undefined;
 
@@ -95,7 +98,18 @@ export class DeviceValue implements TensorSource {
     private readonly datatype: Exclude<DataType, "BYTES">,
     private readonly elementType: number,
     private readonly shape: Shape,
-  ) {}
+  ) {
+    const deviceId = values.session.deviceMemory?.cudaDevice;
+    this.cuda = deviceId === undefined ? undefined : { deviceId, hold: () => this.#hold() };
+  }
+
+  /** Values of an open session are released with their tensors, so only the session is checked. */
+  #hold(): HeldCudaMemory | undefined {
+    const { api } = this.values.session;
+    if (!this.values.has(this.value)) return undefined;
+    const address = BigInt(api.read((to) => api.getTensorMutableData(this.value, to)));
+    return { address, release() {} };
+  }
 
   /**
    * Address of the value for an input of this shape, in a session of the same library on the same device. Undefined for

@@ -1,6 +1,8 @@
 import { closeSync, openSync, readSync, writeSync, writevSync } from "node:fs";
 import { DATA_TYPES, type DataType, elementByteSize, elementCount, Tensor } from "@tritonjs/protocol";
 
+import type { GpuPlace, PythonGpuMemory } from "./gpu-memory.js";
+
 /*
  * Frames to and from the process of a Python model.
  *
@@ -23,6 +25,8 @@ export interface PythonTensor {
   readonly shape: readonly number[];
   readonly offset: number;
   readonly size: number;
+  /** Memory of a GPU that has the elements instead of the body; from the process only its number. */
+  readonly gpu?: GpuPlace | number;
 }
 
 /** The body of a frame under construction: tensors one after another. */
@@ -39,13 +43,14 @@ export class FrameBody {
     return { offset, size: bytes.byteLength };
   }
 
-  addTensors(tensors: ReadonlyMap<string, Tensor>): PythonTensor[] {
-    return [...tensors].map(([name, { datatype, shape, bytes }]) => ({
-      name,
-      datatype,
-      shape,
-      ...this.add(bytes),
-    }));
+  /** @param gpu memory that the process shares, for tensors on a GPU */
+  addTensors(tensors: ReadonlyMap<string, Tensor>, gpu?: PythonGpuMemory): PythonTensor[] {
+    return [...tensors].map(([name, tensor]) => {
+      const { datatype, shape } = tensor;
+      const place = gpu?.lend(tensor);
+      if (place !== undefined) return { name, datatype, shape, offset: 0, size: 0, gpu: place };
+      return { name, datatype, shape, ...this.add(tensor.bytes) };
+    });
   }
 }
 
@@ -75,10 +80,24 @@ export function pythonFrame(
   return [start];
 }
 
-/** Reads the tensors of a received frame. They are views of its body. @throws Error for an invalid tensor */
-export function readTensors(tensors: readonly PythonTensor[], body: Uint8Array): Map<string, Tensor> {
+/**
+ * Reads the tensors of a received frame. They are views of its body, or lie on a GPU.
+ *
+ * @param stays whether a tensor may stay on a GPU
+ * @throws Error for an invalid tensor
+ */
+export function readTensors(
+  tensors: readonly PythonTensor[],
+  body: Uint8Array,
+  gpu?: PythonGpuMemory,
+  stays: (name: string) => boolean = () => false,
+): Map<string, Tensor> {
   return new Map(
-    tensors.map(({ name, datatype, shape, offset, size }) => {
+    tensors.map(({ name, datatype, shape, offset, size, gpu: place }) => {
+      if (typeof place === "number" && gpu !== undefined && datatype !== "BYTES") {
+        const byteSize = elementByteSize(datatype) * elementCount(shape);
+        return [name, gpu.take(place, datatype, shape, byteSize, stays(name))];
+      }
       const whole = datatype === "BYTES" || elementByteSize(datatype) * elementCount(shape) === size;
       if (!DATA_TYPES.includes(datatype) || !whole || offset + size > body.byteLength) {
         throw new Error(`tensor '${name}' is not in its frame`);

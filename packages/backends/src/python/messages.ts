@@ -10,6 +10,7 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import { FrameBody, type MemoryDescription, type PythonTensor } from "./frames.js";
+import type { PythonGpuMemory } from "./gpu-memory.js";
 
 /** An error on the wire. Its code is Triton's word. */
 interface PythonError {
@@ -42,6 +43,8 @@ export interface WireCall {
   readonly timeout: number;
   readonly parameters: WireParameters;
   readonly requested: readonly string[];
+  /** Whether the model wants the outputs on a GPU: `PreferredMemory`. */
+  readonly prefersGpu?: boolean;
   readonly inputs: readonly PythonTensor[];
 }
 
@@ -68,6 +71,8 @@ export type FromPython =
       readonly canTellReadiness?: boolean;
       /** Most elements of inputs in one request, by their names. */
       readonly maxElements?: Readonly<Record<string, number>>;
+      /** Whether it can map memory of GPUs, or why not. Absent if it was not asked. */
+      readonly gpu?: true | string;
     }
   | { readonly type: "readiness"; readonly ready?: boolean; readonly error?: string }
   | { readonly type: "failed"; readonly error: string; readonly lacks?: MissingModule }
@@ -86,6 +91,8 @@ export type FromPython =
       readonly index: number;
       readonly final: boolean;
     } & WireResponse)
+  /** No array over a buffer of a GPU is left, so the buffer may be used again. */
+  | { readonly type: "released"; readonly gpu: number }
   | { readonly type: "abandoned"; readonly batch: number; readonly index: number }
   | WireCall
   | { readonly type: "taken"; readonly call: number }
@@ -155,6 +162,7 @@ export function loadMessage(
   }: { readonly path: string; readonly backend?: { readonly modelDirectory: string } | undefined },
   directory: string,
   context: ExecutorContext,
+  gpuLibrary?: string,
 ) {
   const { info, placement, hosting } = context;
   const { modelName, modelVersion, modelConfig } = info;
@@ -168,6 +176,8 @@ export function loadMessage(
     inputs: modelConfig.input.map(({ name }) => name),
     outputs: modelConfig.output.map(({ name }) => name),
     states: (modelConfig.sequenceBatching?.state ?? []).map(({ outputName }) => outputName),
+    /** CUDA's runtime library of this process, if tensors may stay on a GPU. */
+    ...(gpuLibrary !== undefined && { gpuLibrary }),
     reportMemory: hosting.recycle?.aboveMemoryMb !== undefined,
     /** Arguments of `initialize`. */
     arguments: {
@@ -191,6 +201,7 @@ export function batchFrame(
   batch: number,
   { requests }: Execution,
   waits: boolean,
+  gpu?: PythonGpuMemory,
 ): { header: object; body: FrameBody } {
   const body = new FrameBody();
   const header = {
@@ -205,7 +216,7 @@ export function batchFrame(
       parameters: parametersJson(request.parameters),
       requested: request.requestedOutputs,
       ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
-      inputs: body.addTensors(request.inputs),
+      inputs: body.addTensors(request.inputs, gpu),
     })),
   };
   return { header, body };

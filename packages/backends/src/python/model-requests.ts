@@ -3,6 +3,7 @@ import type { LogSubject, ModelCaller, TensorAnswer, TensorCaller } from "@trito
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { FrameBody, readTensors } from "./frames.js";
+import type { PythonGpuMemory } from "./gpu-memory.js";
 import {
   type FromPython,
   parametersJson,
@@ -118,6 +119,8 @@ export class PythonCallHost {
   constructor(
     private readonly send: (header: object, body: FrameBody) => void,
     private readonly modelsOf: (batch: number) => (ModelCaller & Partial<TensorCaller>) | undefined,
+    /** Memory of GPUs that the process shares now. */
+    private readonly gpu: () => PythonGpuMemory | undefined,
   ) {}
 
   take(message: CallMessage, body: Uint8Array): void {
@@ -150,14 +153,18 @@ export class PythonCallHost {
   async #run(call: WireCall, body: Uint8Array, open: OpenCall): Promise<void> {
     const models = this.modelsOf(call.batch);
     if (models?.callWithTensors === undefined) {
+      this.gpu()?.takeBackAll(call.inputs);
       const text = `the call of model '${call.model}' was cancelled: the batch that made it has ended`;
       throw errorFor("CALLER_ENDED", text);
     }
-    const answers = models.callWithTensors(call.model, readTensors(call.inputs, body), {
+    const gpu = this.gpu();
+    const inputs = readTensors(call.inputs, body, gpu, () => true);
+    const answers = models.callWithTensors(call.model, inputs, {
       signal: open.controller.signal,
       stopSignal: open.stop?.signal,
       decoupled: call.stream,
       requestedOutputs: call.requested,
+      ...(gpu !== undefined && call.prefersGpu === true && { deviceOutputs: call.requested }),
       id: call.id,
       parameters: readParameters(call.parameters),
       ...(call.version === -1 ? {} : { modelVersion: call.version }),
@@ -180,7 +187,7 @@ export class PythonCallHost {
     if (TritonError.is(outcome)) this.send({ ...header, error: writeError(outcome) }, body);
     else if (outcome === undefined) this.send(header, body);
     else {
-      const outputs = body.addTensors(outcome.outputs);
+      const outputs = body.addTensors(outcome.outputs, this.gpu());
       this.send({ ...header, outputs, parameters: parametersJson(outcome.parameters) }, body);
     }
   }

@@ -26,6 +26,7 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import { readTensors } from "./frames.js";
+import { type GpuPlace, PythonGpuMemory } from "./gpu-memory.js";
 import {
   batchFrame,
   type FromPython,
@@ -33,6 +34,7 @@ import {
   type PythonResult,
   readError,
   readParameters,
+  type WireAsk,
   type WireResponse,
 } from "./messages.js";
 import { PythonCallHost, PythonServerRequests } from "./model-requests.js";
@@ -53,7 +55,6 @@ export class PythonExecutor implements Executor {
   readonly isolation = "process";
   readonly mustFinish = false;
   readonly releasesInputs = true;
-  details: Readonly<Record<string, string>> = {};
   memoryBytes: number | undefined;
   checkInput: InputCheck | undefined;
   onHealth: Executor["onHealth"];
@@ -72,6 +73,11 @@ export class PythonExecutor implements Executor {
   #endedFor: string | undefined;
   readonly #warned = new Set<string>();
 
+  /** Memory of GPUs that the process shares, if the model takes tensors there. */
+  #gpu: PythonGpuMemory | undefined;
+  readonly #wantsGpu: boolean;
+  #pid: string | undefined;
+
   #python: FoundPython | undefined;
   #stopped = false;
 
@@ -86,10 +92,13 @@ export class PythonExecutor implements Executor {
     private readonly context: ExecutorContext,
     private readonly find?: () => Promise<FoundPython>,
   ) {
+    const { parameters } = context.info.modelConfig;
+    this.#wantsGpu = parameters.FORCE_CPU_ONLY_INPUT_TENSORS?.stringValue === "no";
     this.#ahead = new BatchesAhead(context.info.modelConfig, context.hosting);
     this.#calls = new PythonCallHost(
       (header, body) => this.#session?.send(header, body),
       (batch) => this.#open.get(batch)?.models,
+      () => this.#gpu,
     );
     this.#serverRequests = new PythonServerRequests(
       context,
@@ -108,6 +117,23 @@ export class PythonExecutor implements Executor {
     );
   }
 
+  get details(): Readonly<Record<string, string>> {
+    if (this.#pid === undefined) return {};
+    const { tensorsIn, tensorsOut } = this.#gpu ?? {};
+    return {
+      pid: this.#pid,
+      ...(this.#gpu !== undefined && {
+        gpuTensorsToProcess: String(tensorsIn),
+        gpuTensorsFromProcess: String(tensorsOut),
+      }),
+    };
+  }
+
+  /** Inputs in memory of a GPU of CUDA stay there; any others are loaded before they are sent. */
+  get takesSources(): boolean {
+    return this.#gpu !== undefined;
+  }
+
   async start(): Promise<void> {
     if (this.find !== undefined && this.#python === undefined) {
       const found = await this.find();
@@ -118,12 +144,13 @@ export class PythonExecutor implements Executor {
       this.#python = found;
       this.settings = { ...this.settings, python: found.program };
     }
-    const { info, hostPolicy, clock, log } = this.context;
+    const { info, hostPolicy, clock, log, cuda } = this.context;
+    const gpuLibrary = this.#wantsGpu ? cuda?.libraryFile : undefined;
     const session = new PythonSession(
       this.settings,
       info.modelName,
       info.instanceName,
-      loadMessage(this.settings, this.directory, this.context),
+      loadMessage(this.settings, this.directory, this.context, gpuLibrary),
       (message, body) => this.#take(message, body),
       (why) => this.#crashed(why),
       clock,
@@ -140,8 +167,9 @@ export class PythonExecutor implements Executor {
     }
     // From now on the requests in flight keep this process alive, and an idle model does not.
     session.unref();
-    this.details = { pid: session.pid };
     this.checkInput = checkByLimits(info.modelName, session.maxElements);
+    this.#pid = session.pid;
+    this.#shareGpus(session, gpuLibrary);
     for (const ahead of this.#batches.all) {
       this.#send(ahead);
       const { batch, execution } = ahead;
@@ -153,11 +181,33 @@ export class PythonExecutor implements Executor {
     this.#opened();
   }
 
+  #shareGpus(session: PythonSession, library: string | undefined): void {
+    if (!this.#wantsGpu) return;
+    const { info, log, cuda } = this.context;
+    if (session.gpu === true) {
+      this.#gpu ??= new PythonGpuMemory(cuda!);
+      return;
+    }
+    if (this.#warned.has("")) return;
+    this.#warned.add("");
+    const why = library === undefined ? "CUDA's runtime library or a GPU is missing" : session.gpu;
+    log.warning(
+      `model '${info.modelName}' gets its tensors in memory of the CPU, although FORCE_CPU_ONLY_INPUT_TENSORS is 'no': ${why}`,
+    );
+  }
+
   get takesAhead(): number {
     return this.#ahead.count;
   }
 
   execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
+    const loading = sourcesToLoad(execution);
+    return loading.length === 0
+      ? this.#run(execution)
+      : Promise.all(loading).then(() => this.#run(execution));
+  }
+
+  #run(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
     const batch = this.#nextBatch++;
     execution.watch({
       askedToStop: (index) => this.#sendCancel(batch, index),
@@ -176,9 +226,17 @@ export class PythonExecutor implements Executor {
 
   #send(work: BatchOfWorker): void {
     const { batch, execution } = work;
-    const { header, body } = batchFrame(batch, execution, work !== this.#batches.running);
-    this.#session?.command(header, body);
-    execution.inputsReady();
+    try {
+      const { header, body } = batchFrame(batch, execution, work !== this.#batches.running, this.#gpu);
+      this.#session?.command(header, body);
+      execution.inputsReady();
+    } catch (error) {
+      // A tensor on a GPU could not be copied.
+      this.#open.forget(batch);
+      this.#batches.remove(work);
+      this.#opened();
+      work.reject(error);
+    }
   }
 
   #sendCancel(batch: number, index: number): void {
@@ -239,6 +297,7 @@ export class PythonExecutor implements Executor {
       else session.kill();
       await session.ended;
     }
+    this.#gpu?.close();
     await this.#python?.release();
   }
 
@@ -259,8 +318,12 @@ export class PythonExecutor implements Executor {
       case "end":
         this.#calls.take(message, body);
         break;
+      case "released":
+        this.#gpu?.takeBack(message.gpu);
+        break;
       case "ask":
-        this.#serverRequests.answer(message, body);
+        if (message.what === "gpuMemory") this.#lendGpu(message);
+        else this.#serverRequests.answer(message, body);
         break;
       case "forget":
         this.#serverRequests.forget(message);
@@ -272,6 +335,15 @@ export class PythonExecutor implements Executor {
         this.#answerReadiness(message);
         break;
     }
+  }
+
+  /** Lends memory of a GPU for a tensor of the model. Without room, the tensor comes over the CPU. */
+  #lendGpu({ call, arguments: [device, size] }: WireAsk): void {
+    let value: GpuPlace | undefined;
+    if (Number.isSafeInteger(device) && Number.isSafeInteger(size)) {
+      value = this.#gpu?.allocate(device as number, size as number);
+    }
+    this.#session?.send({ type: "answer", call, value: value ?? null });
   }
 
   #executed(message: Extract<FromPython, { type: "executed" }>, body: Uint8Array): void {
@@ -321,7 +393,10 @@ export class PythonExecutor implements Executor {
   #respond(message: Extract<FromPython, { type: "response" }>, body: Uint8Array): void {
     const { batch, index } = message;
     const execution = this.#open.get(batch);
-    if (execution === undefined || !execution.isOpen(index)) return;
+    if (execution === undefined || !execution.isOpen(index)) {
+      this.#gpu?.takeBackAll(message.outputs);
+      return;
+    }
     // The first response of a model that is not decoupled is its last.
     const final = message.final || !execution.decoupled;
     if (message.outputs === undefined && message.error === undefined) execution.finish(index);
@@ -368,7 +443,8 @@ export class PythonExecutor implements Executor {
     if (error !== undefined) return readError(error);
     const rows = execution.decoupled ? undefined : execution.requests[index]!.rows;
     try {
-      const tensors = readTensors(outputs, body);
+      const { innerOutputs } = execution.requests[index]!;
+      const tensors = readTensors(outputs, body, this.#gpu, (name) => innerOutputs?.has(name) === true);
       for (const [name, tensor] of tensors) if (!this.#warned.has(name)) this.#check(name, tensor, rows);
       if (parameters.length === 0) return tensors;
       return new OutputsWithParameters(tensors, readParameters(parameters));
@@ -392,6 +468,7 @@ export class PythonExecutor implements Executor {
     const how = this.#endedFor ?? why;
     this.#endedFor = undefined;
     this.#session = undefined;
+    this.#gpu?.processEnded();
     const error = errorFor("WORKER_CRASHED", `${this.#unhealthy} It ${how}.`);
     this.restarts.crashed(error);
     this.#batches.takeLost()?.reject(error);
@@ -432,6 +509,17 @@ function checkByLimits(
     const text = `input '${name}' of model '${modelName}': expected at most ${limit} elements, got ${got}`;
     throw errorFor("INVALID_INPUT", text);
   };
+}
+
+/** Loads of inputs whose elements are neither in memory of JavaScript nor in that of a GPU of CUDA. */
+function sourcesToLoad({ requests }: Execution): readonly Promise<void>[] {
+  const loading: Promise<void>[] = [];
+  for (const { inputs } of requests) {
+    for (const { source } of inputs.values()) {
+      if (source !== undefined && source.cuda === undefined) loading.push(source.load());
+    }
+  }
+  return loading;
 }
 
 /** The process may hold about this much work, in microseconds, besides the running batch. */

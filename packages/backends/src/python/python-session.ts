@@ -60,6 +60,8 @@ export class PythonSession {
   canTellReadiness = false;
   /** Most elements of inputs in one request, by their names, where the model limits them. */
   maxElements: Readonly<Record<string, number>> = {};
+  /** Whether it can map memory of GPUs, or why not. Undefined if it was not asked. */
+  gpu: true | string | undefined;
   isReady = false;
   #hasStarted = false;
   #failure: string | undefined;
@@ -245,6 +247,7 @@ export class PythonSession {
         this.isReady = true;
         this.canTellReadiness = message.canTellReadiness ?? false;
         this.maxElements = message.maxElements ?? {};
+        this.gpu = message.gpu;
         this.#resolve();
         break;
       case "failed":

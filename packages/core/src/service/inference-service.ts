@@ -29,6 +29,8 @@ export interface ReadyModel {
   readonly labels: ReadonlyMap<string, readonly string[]>;
   /** Directory of the version in the model repository; undefined for a bound model. */
   readonly directory?: string | undefined;
+  /** Whether its inputs may stay in memory of a GPU. @default false */
+  readonly takesSources?: boolean;
 }
 
 /** Routes or methods of this library in a server that the program opens and closes itself. */

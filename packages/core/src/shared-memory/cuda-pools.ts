@@ -21,6 +21,15 @@ export interface PoolMemory {
   free(): void;
 }
 
+/** Memory of a GPU that other processes may map. */
+export interface ExportedMemory extends PoolMemory {
+  /** Bytes of its `cudaIpcMemHandle_t`. */
+  readonly handle: Uint8Array;
+}
+
+/** Allocations of other sizes share pages with others, which CUDA would export as well. */
+const EXPORTED_BYTES = 2 * 1024 * 1024;
+
 /** Memory of the CPU that a GPU reads and writes by itself. */
 export interface PinnedMemory extends PoolMemory {
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -95,6 +104,31 @@ export class CudaPools {
       const address = runtime.allocate(deviceId, byteSize);
       return { address, byteSize, free: () => runtime.free(deviceId, address) };
     });
+  }
+
+  /** File of CUDA's runtime library; undefined without CUDA. */
+  get libraryFile(): string | undefined {
+    return this.#cuda()?.file;
+  }
+
+  /** Memory of a GPU of at least this size that other processes may map; undefined without CUDA, or if the pool is full. */
+  exported(deviceId: number, byteSize: number): ExportedMemory | undefined {
+    const memory = this.device(deviceId, Math.ceil(byteSize / EXPORTED_BYTES) * EXPORTED_BYTES);
+    if (memory === undefined) return undefined;
+    try {
+      return { ...memory, handle: this.#cuda()!.handleOf(deviceId, memory.address) };
+    } catch (error) {
+      memory.free();
+      this.log.warning(
+        `cannot share memory of GPU ${deviceId} with processes: ${TritonError.from(error).message}`,
+      );
+      return undefined;
+    }
+  }
+
+  /** Copies memory of a GPU to memory of the CPU. @throws Error with CUDA's text */
+  read(deviceId: number, into: Uint8Array, from: bigint): void {
+    this.#cuda()!.copy(deviceId, into, from, into.byteLength);
   }
 
   /** A queue of copies to a GPU and from it; undefined without CUDA, and if CUDA refuses. */

@@ -15,6 +15,13 @@ export interface CudaRuntime {
    * @throws Error with CUDA's text
    */
   openHandle(deviceId: number, handle: Uint8Array): bigint;
+  /**
+   * The handle by which other processes map an allocation of this one.
+   *
+   * @param address its beginning
+   * @throws Error with CUDA's text
+   */
+  handleOf(deviceId: number, address: bigint): Uint8Array;
   /** Ends the mapping. */
   closeHandle(deviceId: number, address: bigint): void;
   /** Size of the allocation from an address to its end; undefined if the driver's library cannot be asked. */
@@ -137,6 +144,7 @@ export function bindCudaRuntime(koffi: Koffi, file: string): CudaRuntime {
   const getDeviceCount = functionOf("cudaGetDeviceCount", ["uint64"]);
   const setDevice = functionOf("cudaSetDevice", ["int"]);
   const ipcOpen = functionOf("cudaIpcOpenMemHandle", ["uint64", handleType, "uint"]);
+  const ipcHandle = functionOf("cudaIpcGetMemHandle", ["uint64", "uint64"]);
   const ipcClose = functionOf("cudaIpcCloseMemHandle", ["uint64"]);
   const memcpy = functionOf("cudaMemcpy", ["uint64", "uint64", "uint64", "int"]);
   const hostAlloc = functionOf("cudaHostAlloc", ["uint64", "uint64", "uint"]);
@@ -165,6 +173,12 @@ export function bindCudaRuntime(koffi: Koffi, file: string): CudaRuntime {
       word[0] = 0n;
       check(ipcOpen(at(), { reserved: [...handle] }, OPEN_LAZILY));
       return word[0]!;
+    },
+    handleOf(deviceId, address) {
+      check(setDevice(deviceId));
+      const handle = new Uint8Array(HANDLE_BYTES);
+      check(ipcHandle(koffi.address(handle), address));
+      return handle;
     },
     closeHandle(deviceId, address) {
       if (setDevice(deviceId) === 0) ipcClose(address);
@@ -236,12 +250,17 @@ function addressRange(koffi: Koffi): ((base: bigint, size: bigint, at: bigint) =
 export class CudaObject implements SharedObject {
   constructor(
     private readonly runtime: CudaRuntime,
-    private readonly deviceId: number,
+    readonly deviceId: number,
     readonly address: bigint,
     private readonly size: number,
     /** Whether this object ends the mapping. */
-    private readonly owns: boolean,
+    readonly owns: boolean,
   ) {}
+
+  /** Copies a part of it to the CPU. @throws Error with CUDA's text */
+  copyOut(deviceId: number, into: Uint8Array, from: bigint): void {
+    this.runtime.copy(deviceId, into, from, into.byteLength);
+  }
 
   byteSize(): number {
     return this.size;

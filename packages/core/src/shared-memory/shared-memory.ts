@@ -1,5 +1,14 @@
-import { errorFor, TritonError } from "@tritonjs/protocol";
+import {
+  type DataType,
+  elementByteSize,
+  elementCount,
+  errorFor,
+  type Shape,
+  Tensor,
+  TritonError,
+} from "@tritonjs/protocol";
 import { CudaObject, type CudaRuntime, HANDLE_BYTES, loadCudaRuntime } from "./cuda-runtime.js";
+import { CudaSource } from "./cuda-source.js";
 import { loadPosix, type Posix, type SharedObject, sharedObject } from "./shared-object.js";
 
 /** Word of a region whose object is closed. */
@@ -37,6 +46,11 @@ export class RegisteredRegion {
     private readonly words: Int32Array,
     private readonly index: number,
   ) {}
+
+  /** The memory of a region on a GPU that this thread owns. */
+  get cuda(): CudaObject | undefined {
+    return this.object instanceof CudaObject && this.object.owns ? this.object : undefined;
+  }
 
   get #start(): number {
     return "offset" in this.status ? this.status.offset : 0;
@@ -350,7 +364,7 @@ export class SharedMemory {
     if (length === 0n || length > size - start) {
       throw invalid(`Invalid offset + byte size for shared memory region: '${name}'`);
     }
-    return new RegionRange(region, Number(start), Number(length));
+    return new RegionRange(region, Number(start), Number(length), this);
   }
 
   /** The region of a name, for requests. */
@@ -439,7 +453,25 @@ export class RegionRange {
     readonly region: RegisteredRegion,
     private readonly offset: number,
     private readonly byteSize: number,
+    private readonly regions: Pick<SharedMemory, "release">,
   ) {}
+
+  /**
+   * The input in the range: a copy of it, or for a model that takes tensors on a GPU the memory of the client itself.
+   *
+   * @throws TritonError INVALID_ARG when the client has shrunk the memory object
+   */
+  tensor(datatype: DataType, shape: Shape, takesSources: boolean): Tensor {
+    const cuda = takesSources ? this.region.cuda : undefined;
+    const isWhole = datatype !== "BYTES" && elementCount(shape) * elementByteSize(datatype) === this.byteSize;
+    if (cuda === undefined || !isWhole) return Tensor.fromBytes(datatype, shape, this.read());
+    const address = cuda.address + BigInt(this.offset);
+    const held = { address, release: () => this.regions.release(this) };
+    const hold = () => (this.region.use() ? held : undefined);
+    return CudaSource.tensor(datatype, shape, { deviceId: cuda.deviceId, hold }, (...copy) =>
+      cuda.copyOut(...copy),
+    );
+  }
 
   /** Copies the range. Throws when the client has shrunk the memory object. */
   read(): Uint8Array {

@@ -28,10 +28,13 @@ export class DecodedMessage extends InferenceRequest implements InferParameters 
   enableEmptyFinalResponse = false;
 }
 
+/** Holds the shared memory that inputs name. Those of a model that takes tensors on a GPU stay there. */
+type InputMemory = Pick<Exchange, "hold"> & Partial<Pick<Exchange, "model">>;
+
 export function decodeInferRequest(
   message: inference.ModelInferRequest,
   forwarded: Parameters,
-  memory: Pick<Exchange, "hold">,
+  memory: InputMemory,
 ): DecodedMessage {
   const request = new DecodedMessage(message.modelName);
   request.id = message.id;
@@ -72,10 +75,7 @@ const NO_BYTES = new Uint8Array(0);
  * @throws TritonError INVALID_ARG for a name that comes twice, and for an input whose data is missing, given twice or
  * of another type; NOT_FOUND for an unknown shared-memory region.
  */
-export function decodeInputs(
-  request: inference.ModelInferRequest,
-  memory: Pick<Exchange, "hold">,
-): Map<string, Tensor> {
+export function decodeInputs(request: inference.ModelInferRequest, memory: InputMemory): Map<string, Tensor> {
   const inputs = new Map<string, Tensor>();
   checkDeclarations(request);
   const raw = new RawContents(request.rawInputContents);
@@ -98,12 +98,7 @@ function checkDeclarations({ id, inputs }: inference.ModelInferRequest): void {
   }
 }
 
-function decodeInput(
-  input: InputTensor,
-  raw: RawContents,
-  modelName: string,
-  memory: Pick<Exchange, "hold">,
-): Tensor {
+function decodeInput(input: InputTensor, raw: RawContents, modelName: string, memory: InputMemory): Tensor {
   const { name, contents } = input;
   const shape = wireShape(input.shape ?? []);
   const datatype = toDataType(input.datatype ?? "");
@@ -116,7 +111,7 @@ function decodeInput(
         "INVALID_INPUT",
       );
     }
-    return Tensor.fromBytes(datatype, shape, memory.hold(range).read());
+    return memory.hold(range).tensor(datatype, shape, memory.model?.takesSources === true);
   }
   if (contents != null) {
     if (raw.used) {

@@ -309,8 +309,9 @@ class InputReader {
     this.#others = true;
     const range = readRange(parameters);
     if (range !== undefined) {
-      const bytes = this.#memory.hold(range).read();
-      into.set(name, Tensor.fromBytes(datatypeOf(datatype), wireShape(shape), bytes));
+      const held = this.#memory.hold(range);
+      const takesSources = this.#model.takesSources === true;
+      into.set(name, held.tensor(datatypeOf(datatype), wireShape(shape), takesSources));
       return;
     }
     const scalar = this.#model.config.input.some((known) => known.name === name && known.dims.length === 0);
