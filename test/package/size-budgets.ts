@@ -28,7 +28,7 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   client: { packedKilobytes: 57, unpackedKilobytes: 226, dependencies: 3 },
   // A quarter of it reads what models write and want: forms of tool calls, chat templates, tokenizers of SentencePiece.
   // Grammars of structured texts are 25 kB.
-  llm: { packedKilobytes: 195, unpackedKilobytes: 700, dependencies: 4 },
+  llm: { packedKilobytes: 210, unpackedKilobytes: 760, dependencies: 4 },
   // Most of it measures and tunes. Seven of the dependencies are our packages, which the command loads when it uses them.
   cli: { packedKilobytes: 275, unpackedKilobytes: 960, dependencies: 9 },
 };
