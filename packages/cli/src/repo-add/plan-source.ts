@@ -142,7 +142,8 @@ async function planFile(
   }
   if (/\.(pb|graphdef)$/.test(name)) return planFrozenGraph(path, options);
   const onnx = await importModel(path, folder, options);
-  return planOnnx(onnx, options);
+  const plan = await planOnnx(onnx, options);
+  return onnx === path ? plan : { ...plan, kind: `${plan.kind}, made of ${basename(path)}` };
 }
 
 async function headOf(path: string): Promise<Buffer> {
