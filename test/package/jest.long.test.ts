@@ -16,6 +16,25 @@ beforeAll(async () => {
 }, INSTALL_TIMEOUT_MS);
 afterAll(() => packed.remove(), INSTALL_TIMEOUT_MS);
 
+/** Runs one test file of the project with Jest. */
+function runJest(name: string): Program {
+  return new Program(
+    process.execPath,
+    [
+      "--experimental-vm-modules",
+      jest.path!,
+      "--rootDir",
+      project.folder,
+      "--testMatch",
+      `**/${name}.test.mjs`,
+      "--no-watchman",
+      "--cacheDirectory",
+      join(project.folder, ".jest"),
+    ],
+    { cwd: project.folder },
+  );
+}
+
 it.skipIf(jest.path === undefined)(
   `a test of Jest binds a model and calls it, also with faked timers${jest.note}`,
   async () => {
@@ -37,23 +56,56 @@ it.skipIf(jest.path === undefined)(
         await triton.close();
       });`,
     );
-    const program = new Program(
-      process.execPath,
-      [
-        "--experimental-vm-modules",
-        jest.path!,
-        "--rootDir",
-        project.folder,
-        "--testMatch",
-        "**/*.test.mjs",
-        "--no-watchman",
-        "--cacheDirectory",
-        join(project.folder, ".jest"),
-      ],
-      { cwd: project.folder },
-    );
+    const program = runJest("double");
     const { code, stderr } = await program.ended;
     expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
   },
   INSTALL_TIMEOUT_MS,
 );
+
+it.skipIf(jest.path === undefined)(
+  `Jest's expect gets the matchers of tensors, which fail with the place that differs${jest.note}`,
+  async () => {
+    project.write(
+      "matchers.test.mjs",
+      `import { tensorMatchers } from "@tritonjs/core/testing";
+      import { Tensor } from "@tritonjs/protocol";
+      const y = Tensor.fromElements("FP32", [2], Float32Array.of(1, 2));
+      expect.extend(tensorMatchers);
+      test("equal tensors", async () => {
+        expect({ y }).toMatchTensors({ y: [1, 2.5] }, { absolute: 0.5 });
+        expect(y).toMatchTensor([1, 2]);
+        expect(y).not.toMatchTensor([1, 3]);
+        await expect({ y }).toMatchTensorSnapshot(new URL("./y.json", import.meta.url));
+        await expect({ y }).toMatchTensorSnapshot(new URL("./y.json", import.meta.url));
+      });
+      test("planted difference", () => expect({ y }).toMatchTensors({ y: [1, 3] }));`,
+    );
+    const { code, stderr } = await runJest("matchers").ended;
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/\u2713 equal tensors/);
+    expect(stderr).toMatch(/\u2715 planted difference/);
+    expect(stderr).toMatch(/the tensors differ:\s+'y'/);
+  },
+  INSTALL_TIMEOUT_MS,
+);
+
+it("a test of node:test compares tensors by assertions", async () => {
+  project.write(
+    "assertions.mjs",
+    `import assert from "node:assert";
+    import test from "node:test";
+    import { assertTensors, assertTensorSnapshot } from "@tritonjs/core/testing";
+    import { Tensor } from "@tritonjs/protocol";
+    const y = Tensor.fromElements("FP32", [2], Float32Array.of(1, 2));
+    test("tensors", async () => {
+      assertTensors({ y }, { y: [1, 2.5] }, { absolute: 0.5 });
+      assert.throws(() => assertTensors({ y }, { y: [1, 3] }), /y/);
+      await assertTensorSnapshot({ y }, new URL("./z.json", import.meta.url));
+      await assertTensorSnapshot({ y }, new URL("./z.json", import.meta.url));
+    });`,
+  );
+  const program = new Program(process.execPath, ["--test", "assertions.mjs"], { cwd: project.folder });
+  const { code, stdout } = await program.ended;
+  expect({ code, stdout: code === 0 ? "" : stdout }).toEqual({ code: 0, stdout: "" });
+});
