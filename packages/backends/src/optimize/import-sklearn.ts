@@ -69,7 +69,7 @@ const TOLERANCE = 1e-5;
 export const sklearnImporter: ModelImporter = {
   format: "scikit-learn, as sklearn_to_json.py writes it",
   recognizes: ({ head, path }: ImportPlace) =>
-    path.endsWith(".json") && head.toString("latin1").trimStart().startsWith('{"tritonjs_sklearn"'),
+    path.endsWith(".json") && /^\s*\{\s*"tritonjs_sklearn"/.test(head.toString("latin1")),
   async toOnnx(path, folder) {
     const file = parse(await readFile(path, "utf8"), path);
     let built: SklearnGraph;

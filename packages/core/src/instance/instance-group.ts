@@ -285,8 +285,12 @@ export class InstanceGroup implements PlannedWork {
     instance.healthChanged(healthy, reason);
     if (!healthy) this.#unstage(instance);
     this.#user.healthChanged?.(healthy);
+    if (healthy) {
+      // A scheduler that forms batches only for idle instances has formed none.
+      this.#freed();
+      return;
+    }
     this.dispatch();
-    if (healthy) return;
     const dead = this.unhealthyReason;
     if (dead !== undefined) this.failQueued(dead);
   }

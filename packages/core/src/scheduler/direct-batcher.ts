@@ -97,8 +97,7 @@ export class DirectBatcher extends SlotBatcher {
   }
 
   healthChanged(healthy: boolean): void {
-    if (healthy) this.changed();
-    else this.host.lost(this);
+    if (!healthy) this.host.lost(this);
   }
 
   hurry(): void {

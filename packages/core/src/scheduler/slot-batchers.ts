@@ -83,8 +83,7 @@ export class OldestBatcher extends SlotBatcher {
   }
 
   healthChanged(healthy: boolean): void {
-    if (healthy) this.#inner.slotFreed();
-    else this.#lose();
+    if (!healthy) this.#lose();
   }
 
   get queuedCount(): number {

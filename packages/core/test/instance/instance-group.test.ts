@@ -114,6 +114,21 @@ describe("payloads that wait for an instance", () => {
 });
 
 describe("instances that failed for good", () => {
+  it("tell their scheduler of the place of one that recovers: it may have formed no batch meanwhile", async () => {
+    const places: number[] = [];
+    let watched: InstanceGroup | undefined;
+    const { clock, executor, group } = await busyGroup({
+      slotFreed: () => void places.push(watched?.idleInstances ?? 0),
+    });
+    watched = group;
+    executor.onHealth?.(false);
+    executor.finish();
+    await clock.settle();
+    expect(places).not.toContain(1);
+    executor.onHealth?.(true);
+    expect(places.at(-1)).toBe(1);
+  });
+
   it("fail waiting and new requests until one of them recovers", async () => {
     const { clock, executor, group } = await busyGroup();
     const [waiting, late, later] = [queuedRequest(1), queuedRequest(1), queuedRequest(1)];

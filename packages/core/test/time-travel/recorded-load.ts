@@ -64,6 +64,11 @@ export const CASES = {
       ),
     ],
   },
+  "delayed ones last": {
+    models: [
+      batcher({ defaultQueuePolicy: { defaultTimeoutMicroseconds: 4000, timeoutAction: "DELAY" } }, 4),
+    ],
+  },
   "shortest first": {
     models: [{ batching: false, decoupled: true, parameters: { shortest_first: "true", deadlines: "true" } }],
     single: true,

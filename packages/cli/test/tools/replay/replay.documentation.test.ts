@@ -24,9 +24,9 @@ const page = (
 ).replaceAll("\r\n", "\n");
 const { out: help } = await run("--help");
 const commands = [...`${page}${help}`.matchAll(/^ *(tritonjs replay .*)$/gm)].map(([, line]) => line!);
-// Captures have a test of their own, capture-replay.
+// Captures and recordings of the scheduling have tests of their own, capture-replay and replay-batches.
 // Several models have a test in replay.test.
-const lines = new Set(commands.filter((line) => !/--against|--rate-limit/.test(line)));
+const lines = new Set(commands.filter((line) => !/--against|--rate-limit|\.tape/.test(line)));
 
 describe("the page about tritonjs replay", () => {
   let trace: string;
