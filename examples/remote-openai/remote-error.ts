@@ -17,7 +17,7 @@ export async function remoteError(response: Response): Promise<TritonError> {
     case 504:
       return new TritonError("UNAVAILABLE", message, { retryAfterMs: retryAfterMs(response.headers) });
     default:
-      // Also 401 and 403: our key is refused, which is no fault of our client.
+      // Also 401 and 403: our key is refused, which is not the fault of our client.
       return new TritonError("INTERNAL", message);
   }
 }

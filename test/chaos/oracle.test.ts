@@ -72,7 +72,7 @@ describe("an instance that died", () => {
     return log;
   };
 
-  it("is no fault when it was killed and failed what it ran", () => {
+  it("is not a fault when it was killed and failed what it ran", () => {
     expect(faultsOfDeaths([crashed], [death], killed())).toEqual([]);
   });
 

@@ -32,7 +32,7 @@ const FRAMEWORKS = ["./ai-sdk", "./langchain", "./mcp"];
 function entries(name: (typeof PACKAGES)[number]): string[] {
   return (
     Object.keys(all.manifest(name).exports)
-      // The subpath `types` exports no values, and files are no modules.
+      // The subpath `types` exports no values, and files are not modules.
       .filter((key) => !/\*|\.json$|\.wasm$/.test(key) && key !== "./types" && !FRAMEWORKS.includes(key))
       .map((key) => `@tritonjs/${name}${key.slice(1)}`)
   );

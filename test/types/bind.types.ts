@@ -254,9 +254,9 @@ expectType<string>()(said.answer.text());
 expectType<Question>()(said.details.json<Question>());
 await chat.inferBatch({ question: [asked, { text: "ho", tags: [] }], prompt: [["a"], [new Uint8Array(1)]] });
 await chat.inferSample({ question: { anything: [1, { nested: true }] }, prompt: "be brief" });
-// @ts-expect-error a number is no element of BYTES
+// @ts-expect-error a number is not an element of BYTES
 await chat.inferSample({ question: 1, prompt: "be brief" });
-// @ts-expect-error numbers are no elements of BYTES
+// @ts-expect-error numbers are not elements of BYTES
 await chat.inferSample({ question: new Float32Array(1), prompt: "be brief" });
 // @ts-expect-error neither is an ndarray of numbers
 await chat.inferSample({ question: ndarray(new Float32Array(1)), prompt: "be brief" });

@@ -23,7 +23,7 @@ expectType<ValuesArray<"BF16">>()(y);
 await triton.infer("typed_resnet", { picture: new Float32Array(3) });
 // @ts-expect-error: an input that is not optional is missing
 await triton.infer("typed_resnet", {});
-// @ts-expect-error: FP32 is no array of strings
+// @ts-expect-error: FP32 is not an array of strings
 await triton.infer("typed_resnet", { image: ["a"] });
 const typed = await triton.infer("typed_resnet", { image: new Float32Array(3) });
 // @ts-expect-error: an output that the model does not have

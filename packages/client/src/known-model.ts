@@ -70,7 +70,7 @@ interface Model<S extends ServerOfModel> {
   readonly signature: ModelSignature;
 }
 
-/** What carries the calls of a client of one model: opens the client of a server, and knows its options. */
+/** Carrier of the calls of a client of one model: opens the client of a server, and knows its options. */
 export interface ModelCarrier<S> {
   open(url: AddressOrList, options: object): S;
   /** Options of the client of the server. */

@@ -4,7 +4,7 @@ import { createRequire, join, pathToFileURL } from "#host";
 /*
  * Modules that bundlers of applications leave alone: packages that an application installs if it needs them, and
  * modules of users. A bundler that followed these imports would fail where the package is not installed. So the names
- * are no literals, and the comments address bundlers.
+ * are not literals, and the comments address bundlers.
  */
 
 /** Imports a module by its URL or the name of its package. */

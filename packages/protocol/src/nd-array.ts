@@ -31,7 +31,7 @@ for (const datatype of DATA_TYPES) {
     usualDatatypes.set(typedArrayFor(datatype), datatype);
 }
 
-/** Makes an array over elements in row-major order. Of elements that are no tensor's, it has no `toJSON`. */
+/** Makes an array over elements in row-major order. Of elements that are not those of a tensor, it has no `toJSON`. */
 export function viewOf(
   elements: Elements,
   shape: Shape,

@@ -185,7 +185,7 @@ export class Tensor {
   }
 }
 
-/** Numbers of elements of a tensor that is no part of another. */
+/** Numbers of elements of a tensor that is not part of another. */
 const WHOLE = -1;
 const FROM_SOURCE = -2;
 

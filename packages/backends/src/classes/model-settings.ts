@@ -35,7 +35,7 @@ export function parseClassReference(text: string): ClassReference | undefined {
 /** File of a model of MLServer. */
 const SETTINGS = "model-settings.json";
 
-/** What a model is laid out from: the parts of its configuration, and the files of its version. */
+/** Sources of the layout of a model: the parts of its configuration, and the files of its version. */
 interface LaidOut {
   readonly config: Readonly<Record<string, unknown>>;
   /** Paths of files to link, or texts to write, by their names in the version's directory. */
@@ -335,7 +335,7 @@ async function layOutClass(
     throw invalid(`${what}: cannot read '${file}', which has its class '${className}'`);
   if (language === "python")
     return pythonClass(settings, { file, className, ...(uri !== undefined && { uri }) });
-  const program = new URL("./class-model.js", import.meta.url).href;
+  const program = new URL("./index.js", import.meta.url).href;
   const given = [modelName, pathToFileURL(file).href, className, maxBatchSize].map((one) =>
     JSON.stringify(one),
   );

@@ -33,7 +33,7 @@ const BLOCK = 128;
 /** Parts of the numbers from 1 to 2, each with a logarithm in a table. */
 const PARTS = 128;
 
-/** What is used of WebAssembly here. TypeScript has its types among those of browsers. */
+/** The part of WebAssembly that is used here. TypeScript has its types among those of browsers. */
 interface WebAssemblyApi {
   readonly Memory: new (size: {
     readonly initial: number;

@@ -10,7 +10,7 @@ export interface LayerOptions {
   readonly minElements?: number;
 }
 
-/** What a variant did to a model. */
+/** Changes that a variant made to a model. */
 export interface VariantChanges {
   /** Layers that were changed, by {@link layerName}. */
   readonly layers: readonly string[];

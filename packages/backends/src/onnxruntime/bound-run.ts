@@ -33,7 +33,7 @@ import { StagingMemory } from "./staging-memory.js";
 const GRAPH_OPTION = "gpu_graph_id";
 const NO_GRAPH = -1;
 
-/** What becomes of an output of one run. */
+/** Fate of an output of one run. */
 interface PreparedOutput {
   /** The tensor that is ready after the run; undefined if ONNX Runtime allocates the output. */
   readonly tensor?: Tensor;

@@ -6,10 +6,10 @@ import { chooseLibrary, folderEntries, pythonFolders, systemFolders } from "./or
 
 /** One thing that an NVIDIA GPU needs, and whether it is there. */
 export interface GpuFinding {
-  /** What was looked at: `driver`, `libcudnn.so.9`. */
+  /** Part that was examined: `driver`, `libcudnn.so.9`. */
   readonly subject: string;
   readonly isGood: boolean;
-  /** What was found, or what is wrong. */
+  /** Finding, or the fault. */
   readonly text: string;
   /** The one command that mends it. */
   readonly fix?: string;
@@ -69,7 +69,7 @@ function shortDiagnosis(provider: string, library: string | undefined): string |
   return `${wrong.subject}: ${wrong.text}${wrong.fix === undefined ? "" : `; ${wrong.fix}`}`;
 }
 
-/** What to do about a provider that cannot be used, for the end of a warning; empty if files show nothing wrong. */
+/** Advice about a provider that cannot be used, for the end of a warning; empty if files show nothing wrong. */
 export function advice(provider: string, library: string | undefined): string {
   const short = shortDiagnosis(provider, library);
   return short === undefined ? "" : ` (${short}; 'tritonjs doctor' says more)`;

@@ -49,7 +49,7 @@ export class OnnxBackend implements Backend {
   readonly endsBatches: boolean;
   readonly #model: string | Uint8Array;
   readonly #engine: OnnxEngine | undefined;
-  /** What only the engine `native` can follow, for texts. */
+  /** Options that only the engine `native` can follow, for texts. */
   readonly #nativeOnly: readonly string[];
   /** A session for each GPU, and one for the CPU. */
   readonly #native = new Map<number, NativeModel>();

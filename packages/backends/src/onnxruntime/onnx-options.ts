@@ -118,7 +118,7 @@ export interface SessionData {
   readonly scalars: readonly string[];
   /** Inputs whose rank the model's file leaves open. */
   readonly ranksUnknown: readonly string[];
-  /** What only the engine `native` uses. */
+  /** Options that only the engine `native` uses. */
   readonly native: NativeOptions;
 }
 

@@ -94,7 +94,7 @@ export interface PrecisionTask {
   readonly precision: Precision;
 }
 
-/** What the thread says at its end. */
+/** Last message of the thread. */
 export type PrecisionAnswer = { readonly code: TritonError["code"]; readonly message: string } | undefined;
 
 function inThread(task: PrecisionTask): Promise<void> {

@@ -17,7 +17,7 @@ export interface ModelImporter {
   toOnnx(path: string, folder: string): Promise<string>;
 }
 
-/** What a model is recognised by. */
+/** Signs by which a model is recognised. */
 export interface ImportPlace {
   readonly path: string;
   readonly isDirectory: boolean;

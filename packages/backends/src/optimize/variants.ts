@@ -30,7 +30,7 @@ export const VARIANTS = [
 
 export type VariantName = (typeof VARIANTS)[number];
 
-/** What each variant is, for reports. */
+/** Descriptions of the variants, for reports. */
 export const VARIANT_TEXTS: Readonly<Record<VariantName, string>> = {
   clean: "constants computed, unused and repeated nodes removed",
   "dynamic-int8": "int8 weights; matrix products in int8, with the range of each run",

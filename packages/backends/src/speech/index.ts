@@ -41,7 +41,7 @@ export interface CtcDecoderOptions {
   readonly ngram?: string | URL;
   /** Weight of the language model. @default 0.5 */
   readonly ngramWeight?: number;
-  /** What each word adds to the score of a text with a language model, which makes long texts unlikely. @default 1 */
+  /** Amount that each word adds to the score of a text with a language model, which makes long texts unlikely. @default 1 */
   readonly wordBonus?: number;
   /**
    * Model that scores the texts again, with the tensors of WeNet's `decoder`. The step then has the input `encoder_out`.

@@ -229,7 +229,7 @@ export class PrefixBeamSearch {
     };
   }
 
-  /** What a complete word adds to the score of a text. */
+  /** Amount that a complete word adds to the score of a text. */
   #scoreOf(before: readonly string[], word: string): number {
     const { ngram } = this.#settings;
     if (ngram === undefined || word === "") return 0;

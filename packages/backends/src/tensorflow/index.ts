@@ -31,8 +31,8 @@ import type { TensorflowData, TensorflowFormat } from "./tensorflow-worker.js";
 export type { TensorflowOptions, TensorflowRuntime } from "./tensorflow-runtime.js";
 
 /**
- * A backend that runs a TensorFlow.js model (GraphModel or LayersModel), a SavedModel or a frozen graph, each instance in
- * a worker thread of its own. Inputs, outputs and whether the model can batch (all first dimensions variable) come from its
+ * A backend that runs a TensorFlow.js model (GraphModel or LayersModel), a SavedModel, a frozen graph or a file of Keras
+ * (`.keras`, `.h5`), each instance in a worker thread of its own. Inputs, outputs and whether the model can batch (all first dimensions variable) come from its
  * signature or its layers when `bind` does not get them.
  *
  * @throws TritonError at `bind` for a missing file (NOT_FOUND), a file that is not a model (INVALID_ARG), and when no
@@ -94,10 +94,12 @@ const PLATFORMS: Readonly<Record<TensorflowFormat, string>> = {
   json: "tensorflow_tfjs",
   saved_model: "tensorflow_savedmodel",
   frozen_graph: "tensorflow_graphdef",
+  keras: "tensorflow_tfjs",
 };
 
 function formatOf(path: string): TensorflowFormat {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return "saved_model";
+  if (/\.(keras|h5|hdf5)$/.test(path)) return "keras";
   return /\.(pb|graphdef)$/.test(path) ? "frozen_graph" : "json";
 }
 
@@ -148,7 +150,7 @@ const ISOLATIONS: readonly Isolation[] = ["worker", "process"];
 
 /**
  * The backend `tensorflow` for models of a repository: `<version>/model.json` of TensorFlow.js, the frozen graph
- * `<version>/model.graphdef`, or the directory `<version>/model.savedmodel`, which contains a SavedModel or a
+ * `<version>/model.graphdef`, `<version>/model.keras` or `model.h5` of Keras, or the directory `<version>/model.savedmodel`, which contains a SavedModel or a
  * `model.json`. The parameters of the configuration are
  * Triton's `TF_SIGNATURE_DEF`, and `runtime`.
  */
@@ -172,6 +174,8 @@ async function modelPath(source: ModelSource): Promise<string> {
     "model.json",
     "model.savedmodel",
     "model.graphdef",
+    "model.keras",
+    "model.h5",
   ]);
   if (!isDirectory) return path;
   const has = (file: string) =>
@@ -203,6 +207,7 @@ function quickDescription({
 }: Pick<TensorflowData, "format" | "path" | "signature" | "outputs">): ModelDescription | undefined {
   if (format === "saved_model") return describeSavedModel(path, signature);
   if (format === "frozen_graph") return readFrozenGraph(path, outputs).description;
+  if (format === "keras") return undefined;
   const json = readModelJson(path);
   return json.kind === "layers" ? undefined : graphDescription(json);
 }

@@ -15,6 +15,7 @@ import {
   TritonError,
   typedArrayFor,
 } from "@tritonjs/protocol";
+import { openKerasModel } from "./keras-file.js";
 import {
   graphDescription,
   type ModelJson,
@@ -26,8 +27,8 @@ import {
 import { type GraphModelFile, readFrozenGraph, readSavedModel } from "./saved-model.js";
 import { isNative, openRuntime, type TensorflowRuntime, type Tf } from "./tensorflow-runtime.js";
 
-/** `model.json`, the directory of a SavedModel, or a frozen graph. */
-export type TensorflowFormat = "json" | "saved_model" | "frozen_graph";
+/** `model.json`, the directory of a SavedModel, a frozen graph, or a file of Keras. */
+export type TensorflowFormat = "json" | "saved_model" | "frozen_graph" | "keras";
 
 /** The data that a worker needs to open its model. It survives structured cloning. */
 export interface TensorflowData {
@@ -189,6 +190,7 @@ async function openModel(tf: Tf, location: TensorflowData): Promise<OpenTensorFl
   try {
     const { format, path, signature, outputs } = location;
     if (format === "saved_model" && isNative(location.runtime)) return await openSavedModel(tf, location);
+    if (format === "keras") return openLayers(await openKerasModel(tf, path));
     if (format !== "json") {
       return await openGraphFile(
         tf,

@@ -364,7 +364,7 @@ export class ForestBuilder {
   }
 }
 
-/** What the keys of a feature are. In those of `zeroMissing`, values around 0 are missing ones. */
+/** Kind of keys of a feature. In those of `zeroMissing`, values around 0 are missing ones. */
 const KeyKind = { number: 0, zeroMissing: 1, category: 2 } as const;
 type KeyKind = (typeof KeyKind)[keyof typeof KeyKind];
 const KEY_KINDS = 3;

@@ -5,7 +5,7 @@ import { detectModelType, type ModelType, readForest } from "./read-forest.js";
 import { planAnswers, Scorer } from "./scorer.js";
 
 /*
- * What browsers get of `@tritonjs/backends/trees`: bundlers take this file for the condition `browser`.
+ * The part of `@tritonjs/backends/trees` for browsers: bundlers take this file for the condition `browser`.
  */
 
 export type { ModelType } from "./read-forest.js";

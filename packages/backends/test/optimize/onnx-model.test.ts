@@ -78,7 +78,7 @@ describe("external data", () => {
   });
 });
 
-describe("files that are no model", () => {
+describe("files that are not models", () => {
   it("are refused when they are cut at any byte, or are of another kind", async () => {
     const whole = productBytes();
     for (const length of [1, 5, 20, whole.length - 4097, whole.length - 1]) {

@@ -145,7 +145,7 @@ describe("the reader of ARPA files", () => {
       ", line 22: expected a logarithm of a probability, 2 words, and perhaps a logarithm of a weight, got '-0.2\tc'",
     ],
     [
-      "a word that is no n-gram of 1",
+      "a word that is not an n-gram of 1",
       (text: string) => text.replace("-0.2\tc cd", "-0.2\tc dc"),
       ", line 22: expected words that are n-grams of 1 word, not 'dc', got '-0.2\tc dc'",
     ],

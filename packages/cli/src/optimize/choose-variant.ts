@@ -1,7 +1,7 @@
 import type { LayerError, VariantComparison } from "@tritonjs/backends/optimize";
 import type { LevelRun } from "../analyze/candidate.js";
 
-/** What the chosen variant is best at, among those that are accurate enough. */
+/** Property in which the chosen variant is best, among those that are accurate enough. */
 export type OptimizeGoal = "latency" | "rate" | "size";
 
 /** Limits of a variant's errors, and of its latency and file. */

@@ -75,7 +75,7 @@ export interface OptimizeOptions
   readonly onProgress?: (text: string) => void;
 }
 
-/** What {@link optimize} did. */
+/** Result of {@link optimize}. */
 export interface OptimizeResult {
   readonly model: string;
   readonly name: string;

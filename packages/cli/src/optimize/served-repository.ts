@@ -7,7 +7,7 @@ import { toConfigDataType } from "@tritonjs/protocol";
 import { type RealMeasuring, RepositoryMachine, withoutPinnedMemory } from "../analyze/served-machines.js";
 import { inputFile } from "./optimize-samples.js";
 
-/** What a repository is made of. */
+/** Parts of a repository. */
 export interface ModelToServe {
   readonly name: string;
   /** File of the chosen form. */

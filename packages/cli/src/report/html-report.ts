@@ -24,7 +24,7 @@ export function htmlReport(
 ): string {
   const all = [...new Set([...warnings, ...results.flatMap(warningsOf)])];
   const server = serverChart(results);
-  // The parts of a ramp or a spike are no points of one curve.
+  // The parts of a ramp or a spike are not points of one curve.
   const isCurve = results.every(({ phase }) => phase === undefined);
   const histograms = results
     .filter(({ figures }) => figures.requestCount > 0)

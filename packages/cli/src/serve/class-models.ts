@@ -17,7 +17,7 @@ interface ClassesPackage {
 /** File of a model of MLServer. */
 const SETTINGS = "model-settings.json";
 
-/** What `--model` adds to a server: the format of the models, and a repository of them. */
+/** Parts that `--model` adds to a server: the format of the models, and a repository of them. */
 export interface ClassModels {
   readonly modelFormats: readonly ModelFormat[];
   /** Directory of the models of `--model`, which is removed when the process ends. Undefined without any. */

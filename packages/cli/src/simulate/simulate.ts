@@ -92,7 +92,7 @@ export interface SimulationResult {
   /** Number of batches by the reason why they were cut. */
   readonly cuts: Readonly<Record<string, number>>;
   readonly instances: number;
-  /** What became of requests with deadlines, by class; empty for a model without them. */
+  /** Outcomes of requests with deadlines, by class; empty for a model without them. */
   readonly deadlines: readonly DeadlineClass[];
   /** Milliseconds from the first arrival to the last response. */
   readonly durationMs: number;
@@ -175,7 +175,7 @@ type Send = (index: number, request: SimulatedRequest, onEnd: () => void) => voi
 
 const HOPELESS = "refused, because the answer would have been late (DEADLINE_TOO_CLOSE)";
 
-/** What became of the requests of a model. */
+/** Outcomes of the requests of a model. */
 class LoadRecord {
   readonly batches: SimulatedBatch[] = [];
   readonly #latenciesMs: number[] = [];

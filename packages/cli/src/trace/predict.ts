@@ -80,7 +80,7 @@ export interface ReplayFigures {
   readonly instances: number;
   /** Share of the time in which the instances worked, 0 to 1. */
   readonly busy: number;
-  /** What became of requests with a time limit, by priority level and caller. */
+  /** Outcomes of requests with a time limit, by priority level and caller. */
   readonly classes: readonly ClassFigures[];
 }
 

@@ -89,7 +89,7 @@ function tensorsOf(path: string, row: Record<string, unknown>, prefix: string): 
   return tensors;
 }
 
-/** What a replayed request led to: its outputs, or the text of its error. */
+/** Result of a replayed request: its outputs, or the text of its error. */
 export type ReplayedAnswer = ReadonlyMap<string, Tensor> | string;
 
 /** Where captured requests are sent again. */
@@ -219,7 +219,7 @@ export interface AnswersReport {
 export interface ReplayAnswersOptions {
   /** How answers are compared. @default floating-point numbers within 1e-5 and a thousandth, all others equal */
   readonly by?: OutputComparison | undefined;
-  /** What divides the requests: `rows`, `version`, or `parameter:<name>`. */
+  /** Property that divides the requests: `rows`, `version`, or `parameter:<name>`. */
   readonly slices?: readonly string[];
   /** Requests in flight. @default 4 */
   readonly concurrency?: number;

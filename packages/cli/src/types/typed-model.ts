@@ -10,7 +10,7 @@ export interface TypedTensor {
   readonly optional: boolean;
   /** Names of the classes that an output scores. */
   readonly labels?: readonly string[] | undefined;
-  /** What the types leave open, and why. */
+  /** Parts that the types leave open, with reasons. */
   readonly note?: string;
 }
 
@@ -23,7 +23,7 @@ export interface TypedModel {
   /** Undefined if the server does not tell. */
   readonly decoupled?: boolean | undefined;
   readonly sequence?: boolean | undefined;
-  /** What a reader should know of the model. */
+  /** Notes on the model for readers. */
   readonly notes: readonly string[];
 }
 

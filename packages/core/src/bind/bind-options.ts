@@ -118,7 +118,7 @@ export interface AnyBindOptions extends ModelBindOptions<readonly TensorSpec[], 
   readonly inferFunc: AnyInferFunc | readonly AnyInferFunc[] | URL | Backend;
 }
 
-/** What may change of a bound model while it serves. Options that are left out stay. */
+/** Options of a bound model that may change while it serves. Options that are left out stay. */
 export type RebindOptions = Partial<
   Pick<AnyBindOptions, "inferFunc" | "config" | "modelConfig" | "strict" | "onSequenceEvict">
 >;

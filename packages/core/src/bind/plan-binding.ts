@@ -70,7 +70,7 @@ const BIND_TYPES = optionTypes<AnyBindOptions>({
   stateFiles: "object",
 });
 
-/** What `rebind` of a model that was bound with these options makes of a change. */
+/** Options of a model after `rebind` with a change. */
 export function replanBinding(given: AnyBindOptions, gpus: Gpus, planModule: PlanModule) {
   let options = given;
   return (change: RebindOptions): ModelPlan => {

@@ -39,7 +39,7 @@ export interface ExecutorPlan {
   readonly runsModule?: boolean;
   /** Where the instances can run, the default first. Undefined for a backend that decides by itself. */
   readonly isolations?: readonly Isolation[] | undefined;
-  /** What to do if the instances shall run elsewhere. */
+  /** Called if the instances shall run elsewhere. */
   readonly elsewhere?: string;
   /** True for native code, which cannot be interrupted within a thread. */
   readonly isNative: boolean;

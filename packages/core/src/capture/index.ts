@@ -1,10 +1,14 @@
+import { mkdirSync } from "node:fs";
+import { rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import {
   assertOptions,
   errorFor,
   NO_PARAMETERS,
   optionTypes,
-  type Tensor,
-  type TritonError,
+  type Parameters,
+  Tensor,
+  TritonError,
 } from "@tritonjs/protocol";
 import type {
   RequestOrigin,
@@ -14,13 +18,11 @@ import type {
   TracedRequest,
 } from "../observe/request-trace.js";
 import type { ExecutionTimes } from "../observe/statistics.js";
-import { type Clock, realClock } from "../system/clock.js";
+import { importPeer, notLoaded } from "../optional-packages.js";
+import { Alarm, type Clock, everyMs, quietTimers, realClock } from "../system/clock.js";
 import { copyTensor } from "../tensor-rows.js";
-import { type CapturedRequest, CaptureFiles } from "./capture-files.js";
 
-export type { CapturedRequest } from "./capture-files.js";
-
-/** What is captured, and where it goes. */
+/** Options of captures: which requests, and in which files. */
 export interface CaptureOptions {
   /** Directory of the files; it is made if it does not exist. */
   readonly directory: string;
@@ -33,7 +35,7 @@ export interface CaptureOptions {
   /** Seconds after which a file is complete. @default 60 */
   readonly maxAgeSeconds?: number;
   /**
-   * What is left out: tensors by name, or as a function decides, which returns the request to keep, or undefined for
+   * Tensors that are left out: by name, or as a function decides, which returns the request to keep, or undefined for
    * none. @default nothing
    */
   readonly redact?: readonly string[] | ((request: CapturedRequest) => CapturedRequest | undefined);
@@ -157,10 +159,8 @@ class CaptureTrace implements RequestTrace {
   readonly traceId: string | undefined;
   readonly traceparent: string | undefined;
   readonly sampled: boolean;
-  #request: Omit<CapturedRequest, "durationMs" | "error" | "outputs" | "responses"> | undefined;
+  #request: { -readonly [K in keyof CapturedRequest]: CapturedRequest[K] } | undefined;
   #startMs = 0;
-  #outputs = NOTHING;
-  #responses = 0;
 
   constructor(
     private readonly tracer: CaptureTracer,
@@ -189,8 +189,18 @@ class CaptureTrace implements RequestTrace {
     this.next?.begin(model, version, request, atMs);
     const { id, parameters = NO_PARAMETERS, inputs } = request;
     this.#startMs = atMs;
-    const time = Math.round(atMs + this.wallOffsetMs);
-    this.#request = { model, version, id, time, parameters, inputs: copies(inputs) };
+    this.#request = {
+      model,
+      version,
+      id,
+      time: Math.round(atMs + this.wallOffsetMs),
+      durationMs: 0,
+      parameters,
+      inputs: copies(inputs),
+      outputs: NOTHING,
+      responses: 0,
+      error: undefined,
+    };
   }
 
   batch(batch: TracedBatch): void {
@@ -203,7 +213,8 @@ class CaptureTrace implements RequestTrace {
 
   outputs(tensors: ReadonlyMap<string, Tensor>): void {
     this.next?.outputs(tensors);
-    if (this.#responses++ === 0) this.#outputs = copies(tensors);
+    const request = this.#request;
+    if (request !== undefined && request.responses++ === 0) request.outputs = copies(tensors);
   }
 
   end(atMs: number, error?: TritonError): void {
@@ -211,13 +222,12 @@ class CaptureTrace implements RequestTrace {
     const request = this.#request;
     if (request === undefined) return;
     this.#request = undefined;
-    this.tracer.add({
-      ...request,
-      durationMs: atMs - this.#startMs,
-      outputs: error === undefined ? this.#outputs : NOTHING,
-      responses: this.#responses,
-      error: error && `${error.code}: ${error.message}`,
-    });
+    request.durationMs = atMs - this.#startMs;
+    if (error !== undefined) {
+      request.outputs = NOTHING;
+      request.error = `${error.code}: ${error.message}`;
+    }
+    this.tracer.add(request);
   }
 
   release(status?: number | string): void {
@@ -227,8 +237,28 @@ class CaptureTrace implements RequestTrace {
 
 function copies(tensors: ReadonlyMap<string, Tensor>): ReadonlyMap<string, Tensor> {
   const all = new Map<string, Tensor>();
-  for (const [name, tensor] of tensors) all.set(name, copyTensor(tensor));
+  for (const [name, tensor] of tensors) all.set(name, copyOf(tensor));
   return all;
+}
+
+/** Small tensors share buffers: a buffer of its own costs more than the copy. */
+const SHARED_BYTES = 256 * 1024;
+const SMALL_BYTES = SHARED_BYTES / 16;
+let shared = new ArrayBuffer(0);
+let sharedUsed = 0;
+
+function copyOf(tensor: Tensor): Tensor {
+  const { datatype, shape, elements, byteLength } = tensor;
+  if (Array.isArray(elements) || byteLength > SMALL_BYTES) return copyTensor(tensor);
+  if (sharedUsed + byteLength > shared.byteLength) {
+    shared = new ArrayBuffer(SHARED_BYTES);
+    sharedUsed = 0;
+  }
+  const ElementArray = elements.constructor as Float32ArrayConstructor;
+  const copy = new ElementArray(shared, sharedUsed, elements.length);
+  copy.set(elements as Float32Array);
+  sharedUsed += (byteLength + 7) & ~7;
+  return Tensor.fromElements(datatype, shape, copy);
 }
 
 /** The trace of a request that nothing records. */
@@ -246,3 +276,233 @@ const NO_TRACE: RequestTrace = {
   end() {},
   release() {},
 };
+
+/** A captured request with its answer. */
+export interface CapturedRequest {
+  readonly model: string;
+  readonly version: number;
+  readonly id: string;
+  /** When the model accepted it: milliseconds since 1970. */
+  readonly time: number;
+  readonly durationMs: number;
+  readonly parameters: Parameters;
+  readonly inputs: ReadonlyMap<string, Tensor>;
+  /** Empty for a request that failed; the first answer of a decoupled model. */
+  readonly outputs: ReadonlyMap<string, Tensor>;
+  /** Number of responses; a decoupled model may have any. */
+  readonly responses: number;
+  /** Code and text of the error with which it ended; undefined for none. */
+  readonly error: string | undefined;
+}
+
+/** When a file is complete, and what is done to it. */
+interface CaptureFileOptions {
+  readonly directory: string;
+  readonly maxBytes: number;
+  readonly maxAgeSeconds: number;
+  readonly encrypt: ((file: Uint8Array) => Uint8Array | Promise<Uint8Array>) | undefined;
+}
+
+/** The part of `hyparquet-writer` that is used. */
+interface ParquetWriter {
+  parquetWriteBuffer(options: {
+    columnData: readonly {
+      name: string;
+      data: readonly unknown[];
+      type: "STRING" | "INT32" | "DOUBLE" | "TIMESTAMP" | "BYTE_ARRAY";
+      nullable?: boolean;
+      /** Values that differ from row to row: a dictionary of them would only cost time. */
+      encoding?: "PLAIN";
+    }[];
+    codec: "UNCOMPRESSED";
+    statistics: boolean;
+    kvMetadata: readonly { key: string; value: string }[];
+  }): ArrayBuffer;
+}
+
+/** Bytes of captured requests that may wait to be written. If the disk is slower, requests are not captured. */
+const MAX_WAITING_BYTES = 64 * 1024 * 1024;
+const WARN_EVERY_MS = 60_000;
+
+/** The requests of one model that go into its next file. */
+class OpenFile {
+  readonly requests: CapturedRequest[] = [];
+  bytes = 0;
+}
+
+/**
+ * Files of captured requests: Parquet, one file for a model and a span of time. Requests wait in memory until their file
+ * is complete, and nothing but `close` waits for the disk. If a file cannot be written, its requests are lost, and the
+ * program is warned once a minute.
+ */
+class CaptureFiles {
+  /** Requests that were lost since the start. */
+  lost = 0;
+  readonly #open = new Map<string, OpenFile>();
+  readonly #mayWarn = everyMs(realClock, WARN_EVERY_MS);
+  readonly #alarm: Alarm;
+  #waitingBytes = 0;
+  #number = 0;
+  /** The end of a chain of writes: each starts after the one before. */
+  #last: Promise<void> = Promise.resolve();
+  #writer: Promise<ParquetWriter> | undefined;
+
+  /** @throws TritonError INVALID_ARG for a directory that cannot be made */
+  constructor(
+    private readonly options: CaptureFileOptions,
+    private readonly clock: Clock,
+  ) {
+    try {
+      mkdirSync(options.directory, { recursive: true });
+    } catch (error) {
+      const why = TritonError.from(error).message;
+      throw errorFor(
+        "INVALID_OPTION",
+        `cannot make the directory of captures '${options.directory}': ${why}`,
+      );
+    }
+    this.#alarm = new Alarm(quietTimers(clock) as Clock, () => this.#rotateAll());
+  }
+
+  /** False while so much waits for the disk that nothing more is kept. */
+  get hasRoom(): boolean {
+    return this.#waitingBytes < MAX_WAITING_BYTES;
+  }
+
+  add(request: CapturedRequest): void {
+    const { model } = request;
+    let file = this.#open.get(model);
+    if (file === undefined) {
+      file = new OpenFile();
+      this.#open.set(model, file);
+    }
+    const bytes = byteSize(request);
+    file.requests.push(request);
+    file.bytes += bytes;
+    this.#waitingBytes += bytes;
+    if (file.bytes >= this.options.maxBytes) this.#rotate(model, file);
+    else if (!this.#alarm.isSet) this.#alarm.set(this.options.maxAgeSeconds * 1000);
+  }
+
+  /** Writes all files. Resolves when they are written. */
+  async close(): Promise<void> {
+    this.#alarm.callOff();
+    this.#rotateAll();
+    await this.#last;
+  }
+
+  #rotateAll(): void {
+    for (const [model, file] of [...this.#open]) this.#rotate(model, file);
+  }
+
+  #rotate(model: string, file: OpenFile): void {
+    this.#open.delete(model);
+    this.#last = this.#last.then(() => this.#write(model, file));
+  }
+
+  async #write(model: string, { requests, bytes }: OpenFile): Promise<void> {
+    const { directory, encrypt } = this.options;
+    const start = new Date(this.clock.wallNow()).toISOString().replace(/[:.]/g, "-");
+    const name = `${encodeURIComponent(model)}-${start}-${this.#number++}.parquet${encrypt === undefined ? "" : ".encrypted"}`;
+    const path = join(directory, name);
+    try {
+      this.#writer ??= loadWriter();
+      const parquet = parquetOf(await this.#writer, model, requests);
+      const content = encrypt === undefined ? parquet : await encrypt(parquet);
+      await writeFile(`${path}.new`, content);
+      await rename(`${path}.new`, path);
+    } catch (error) {
+      // The part that was written before the disk was full must not keep it full.
+      await rm(`${path}.new`, { force: true }).catch(() => {});
+      this.lost += requests.length;
+      if (this.#mayWarn()) {
+        const why = TritonError.from(error).message;
+        process.emitWarning(
+          `cannot write ${requests.length} captured requests to '${path}': ${why}`,
+          "TritonWarning",
+        );
+      }
+    } finally {
+      this.#waitingBytes -= bytes;
+    }
+  }
+}
+
+async function loadWriter(): Promise<ParquetWriter> {
+  try {
+    return await importPeer<ParquetWriter>("hyparquet-writer", import.meta.url);
+  } catch (error) {
+    throw notLoaded("hyparquet-writer", error, "install it next to @tritonjs/core to capture requests");
+  }
+}
+
+function byteSize({ inputs, outputs }: CapturedRequest): number {
+  let bytes = 256;
+  for (const tensors of [inputs, outputs]) for (const { byteLength } of tensors.values()) bytes += byteLength;
+  return bytes;
+}
+
+const plain = { encoding: "PLAIN" as const };
+
+/**
+ * Writes requests as a Parquet file: a row for each, and three columns for each tensor, `input.x`, `input.x.shape` and
+ * `input.x.datatype`. The first has the bytes of the elements, as the v2 protocol sends them.
+ */
+function parquetOf(writer: ParquetWriter, model: string, requests: readonly CapturedRequest[]): Uint8Array {
+  const columns = [
+    { name: "time", type: "TIMESTAMP" as const, data: requests.map(({ time }) => new Date(time)), ...plain },
+    { name: "model", type: "STRING" as const, data: requests.map((one) => one.model) },
+    { name: "version", type: "INT32" as const, data: requests.map(({ version }) => version) },
+    { name: "id", type: "STRING" as const, data: requests.map(({ id }) => id), ...plain },
+    {
+      name: "duration_ms",
+      type: "DOUBLE" as const,
+      data: requests.map(({ durationMs }) => durationMs),
+      ...plain,
+    },
+    { name: "responses", type: "INT32" as const, data: requests.map(({ responses }) => responses) },
+    { name: "error", type: "STRING" as const, data: requests.map(({ error }) => error) },
+    {
+      name: "parameters",
+      type: "STRING" as const,
+      data: requests.map(({ parameters }) =>
+        JSON.stringify(parameters, (_, value: unknown) =>
+          typeof value === "bigint" ? Number(value) : value,
+        ),
+      ),
+    },
+    ...tensorColumns(
+      "input",
+      requests.map(({ inputs }) => inputs),
+    ),
+    ...tensorColumns(
+      "output",
+      requests.map(({ outputs }) => outputs),
+    ),
+  ];
+  const buffer = writer.parquetWriteBuffer({
+    columnData: columns,
+    // Compression would take most of the time, on the thread of the event loop.
+    codec: "UNCOMPRESSED",
+    statistics: false,
+    kvMetadata: [{ key: "tritonjs.model", value: model }],
+  });
+  return new Uint8Array(buffer);
+}
+
+function tensorColumns(kind: "input" | "output", rows: readonly ReadonlyMap<string, Tensor>[]) {
+  const names = new Set(rows.flatMap((row) => [...row.keys()]));
+  return [...names].flatMap((name) => {
+    const of = <T>(read: (tensor: Tensor) => T) =>
+      rows.map((row) => (row.has(name) ? read(row.get(name)!) : null));
+    return [
+      { name: `${kind}.${name}`, type: "BYTE_ARRAY" as const, data: of(({ bytes }) => bytes), ...plain },
+      {
+        name: `${kind}.${name}.shape`,
+        type: "STRING" as const,
+        data: of(({ shape }) => JSON.stringify(shape)),
+      },
+      { name: `${kind}.${name}.datatype`, type: "STRING" as const, data: of(({ datatype }) => datatype) },
+    ];
+  });
+}

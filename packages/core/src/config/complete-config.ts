@@ -173,6 +173,8 @@ const FILE_KINDS: readonly FileKind[] = [
   { backend: "python", platform: "", filename: "model.py" },
   // Kinds of this library, which Triton does not have.
   { backend: "tensorflow", platform: "tensorflow_tfjs", filename: "model.json", only: "file" },
+  { backend: "tensorflow", platform: "tensorflow_tfjs", filename: "model.keras", only: "file" },
+  { backend: "tensorflow", platform: "tensorflow_tfjs", filename: "model.h5", only: "file" },
   { backend: "javascript", platform: "", filename: "model.js", only: "file" },
   { backend: "javascript", platform: "", filename: "model.mjs", only: "file" },
   { backend: "javascript", platform: "", filename: "model.ts", only: "file" },

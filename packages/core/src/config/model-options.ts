@@ -192,7 +192,7 @@ export interface DeadlineOptions {
   readonly callerMs?: Readonly<Record<string, number>>;
 }
 
-/** What is known of a request when its share is looked for. */
+/** Properties of a request by which its share is found. */
 export interface ShareRequest extends Pick<RequestInfo, "id" | "priority" | "parameters"> {
   /** Name in the header of the client, or an empty string. */
   readonly caller: string;
@@ -548,12 +548,12 @@ const SHARES = "shares_by";
 /** Parameter with the weights of callers: `a=2, b=1`. */
 const SHARE_WEIGHTS = "shares_weights";
 
-/** What tells the callers that share the model apart: a header, or `caller`; undefined if they do not share it. */
+/** Property by which callers that share the model are told apart: a header, or `caller`; undefined if they do not share it. */
 export function sharedBy({ parameters }: Pick<ModelConfig, "parameters">): string | undefined {
   return parameters[SHARES]?.stringValue || undefined;
 }
 
-/** What names the caller of a request, a header or `caller`; undefined for a model that does not look at callers. */
+/** Property that names the caller of a request, a header or `caller`; undefined for a model that does not look at callers. */
 export function callerNamedBy(config: Pick<ModelConfig, "parameters">): string | undefined {
   const looks = hasDeadlines(config) || isShortestFirst(config);
   return sharedBy(config) ?? (looks ? "caller" : undefined);

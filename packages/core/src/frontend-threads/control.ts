@@ -19,7 +19,7 @@ type Message =
   | { readonly type: "tell"; readonly method: string; readonly args: readonly unknown[] }
   | { readonly type: "reply"; readonly id: number; readonly value?: unknown; readonly error?: ClonedError };
 
-/** What the other end may call: `wake` if it has frames or space for some, `change` if the service has changed. */
+/** Calls that the other end may make: `wake` if it has frames or space for some, `change` if the service has changed. */
 export type Methods = Readonly<Record<string, (...args: never[]) => unknown>>;
 
 /**

@@ -157,7 +157,7 @@ export class InstanceGroup implements PlannedWork {
     return this.#user.planned;
   }
 
-  /** What would run next; undefined if nothing waits. */
+  /** The payload that would run next; undefined if nothing waits. */
   next(now: number, usualMs: number): NextBatch | undefined {
     const { head } = this.#queue;
     if (head === undefined)

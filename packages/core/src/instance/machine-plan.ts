@@ -20,7 +20,7 @@ const BETTER_YIELD = 0.05;
 /** Step size with which the usual time of an instance's batches is learnt. */
 const USUAL_STEP = 0.1;
 
-/** What a model would run next. */
+/** The batch that a model would run next. */
 export interface NextBatch {
   /** When it is due, on the clock of the models in milliseconds. */
   readonly due: number;
@@ -56,7 +56,7 @@ export interface PlannedWork {
 
 /** An instance in the plan. */
 export interface PlannedLease extends RateLimitedInstance {
-  /** What feeds it; set once it has been staged. */
+  /** Its source of batches; set once it has been staged. */
   work: PlannedWork | undefined;
   /** Number of its batches that run. It holds its resources once for all of them. */
   running: number;

@@ -65,7 +65,7 @@ interface MetricsSources {
   readonly cache?: (() => CacheUsage | undefined) | undefined;
   /** Whether the response cache answers. @default no metrics of it */
   readonly cacheGuard?: MeteredCache | undefined;
-  /** What has failed in the model repositories. @default no metrics of them */
+  /** Failures in the model repositories. @default no metrics of them */
   readonly repository?: () => RepositoryFailures | undefined;
 }
 

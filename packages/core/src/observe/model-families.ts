@@ -388,7 +388,7 @@ export function cacheGuardFamilies(cache: MeteredCache): CollectedFamily[] {
   ];
 }
 
-/** What has failed in the model repositories since the start. */
+/** Failures in the model repositories since the start. */
 export interface RepositoryFailures {
   /** Each model whose directory exists. */
   models(): readonly FailedLoads[];

@@ -349,7 +349,7 @@ export class ModelStatistics {
   restartCount = 0;
   /** Why the batches of a batcher were cut. */
   readonly cuts = new CutLog();
-  /** What became of requests with deadlines, by class; undefined while there were none. */
+  /** Outcomes of requests with deadlines, by class; undefined while there were none. */
   deadlines: DeadlineCounts | undefined;
   readonly batches = new Map<number, BatchStatistics>();
   /** Counters of single responses, for decoupled models. */
@@ -529,7 +529,7 @@ class CutLog {
 }
 
 /**
- * What became of a request with a deadline.
+ * Outcome of a request with a deadline.
  *
  * | outcome | meaning |
  * |---|---|
@@ -569,7 +569,7 @@ export type LateCause =
   | "cold"
   | "slow_model";
 
-/** What became of the requests with deadlines of a class: a priority level and a caller. */
+/** Outcomes of the requests with deadlines of a class: a priority level and a caller. */
 export interface DeadlineClass {
   readonly level: number;
   /** Empty for requests without a caller, `(others)` for the callers beyond the first 64 of a level. */

@@ -169,7 +169,7 @@ export class CloudSource implements RepositorySource {
   readonly #listing = new ConcurrencyGate(AT_ONCE, Number.POSITIVE_INFINITY);
   readonly #stop = new AbortController();
   readonly #models = new Map<string, KnownModel>();
-  /** What failed copies have downloaded, by model. The next attempt does not download it again. */
+  /** Files that failed copies have downloaded, by model. The next attempt does not download it again. */
   readonly #partial = new Map<string, ModelCopy>();
   /** Why the state of models is unknown, for models requested by name. */
   readonly #unknown = new Map<string, TritonError>();

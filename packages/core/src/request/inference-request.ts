@@ -70,7 +70,7 @@ export interface RequestHandle {
   resume(): void;
 }
 
-/** What a queue by shares keeps of a caller. */
+/** State of a caller in a queue by shares. */
 export interface CallerShare {
   readonly account: CallerAccount;
   /** Number of its requests in the queue of the model. */
@@ -81,7 +81,7 @@ export interface CallerShare {
   since: number;
 }
 
-/** What a caller is charged, by one model or by all that share their accounts. */
+/** Account of a caller, with one model or with all that share their accounts. */
 export interface CallerAccount {
   readonly name: string;
   readonly weight: number;
@@ -260,7 +260,7 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
   order = 0;
   /** The caller that is charged for the request, where callers share the model. */
   share: CallerShare | undefined = undefined;
-  /** What the caller was charged for the request when it joined the queue. */
+  /** Amount that the caller was charged for the request when it joined the queue. */
   charge = 0;
   /** Number of the request in the order of arrival, for a batcher with deadlines or shares. */
   ticket = 0;

@@ -78,12 +78,12 @@ export interface Rollout {
   onEvent(listener: (event: RolloutEvent) => void): () => void;
 }
 
-/** What operators do to a rollout. */
+/** Actions of operators on a rollout. */
 export type RolloutAction = "pause" | "resume" | "promote" | "rollback" | "remove";
 
 const ACTIONS: readonly RolloutAction[] = ["pause", "resume", "promote", "rollback", "remove"];
 
-/** What rollouts need of their server. */
+/** The part of a server that rollouts need. */
 export interface RolloutsServer {
   readonly registry: ModelRegistry;
   readonly clock: Clock;

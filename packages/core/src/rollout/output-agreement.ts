@@ -56,7 +56,7 @@ export function largestDifference(old: Tensor, fresh: Tensor): number | undefine
   return largest;
 }
 
-/** @throws TritonError INVALID_ARG for a value that is no comparison */
+/** @throws TritonError INVALID_ARG for a value that is not a comparison */
 export function assertComparison(where: string, by: unknown): void {
   if (by === "equal" || by === "class" || typeof by === "function") return;
   const isTolerance =

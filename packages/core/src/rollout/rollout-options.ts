@@ -40,13 +40,13 @@ export interface ShadowOptions {
   readonly maxLoad?: number;
 }
 
-/** What a rollout compares, and what makes a difference a fault. `false` turns a check off. */
+/** Comparisons of a rollout, and the bounds above which a difference is a fault. `false` turns a check off. */
 export interface VerdictOptions {
   /** Probability of a false alarm, over all checks and the whole time. @default 0.01 */
   readonly alpha?: number;
-  /** Errors of the new version: percentage points over those of the old one that are no fault. @default 1 */
+  /** Errors of the new version: percentage points over those of the old one that are not a fault. @default 1 */
   readonly errors?: { readonly tolerance?: number } | false;
-  /** Latency of the new version: how many times that of the old one is no fault. @default 1.2 */
+  /** Latency of the new version: how many times that of the old one is not a fault. @default 1.2 */
   readonly latency?:
     | {
         readonly ratio?: number;
@@ -76,7 +76,7 @@ export interface VerdictOptions {
         /** Requests of each comparison. @default 500 */
         readonly window?: number;
         /**
-         * What is compared with: that many first requests, or the `references` of an earlier rollout.
+         * Reference of the comparison: that many first requests, or the `references` of an earlier rollout.
          * @default 1000
          */
         readonly reference?: number | Readonly<Record<string, SavedSketch>>;
@@ -84,7 +84,7 @@ export interface VerdictOptions {
         readonly inputs?: readonly string[];
       }
     | false;
-  /** What a fault leads to. @default "rollback" */
+  /** Consequence of a fault. @default "rollback" */
   readonly onFault?: "rollback" | "pause" | "report";
 }
 
@@ -102,7 +102,7 @@ export interface RolloutOptions {
   readonly share?: number;
   /** Shares over time. After the last step the new version is promoted, unless `promote` is "manual". */
   readonly steps?: readonly RolloutStep[];
-  /** What happens after the last step. @default "auto" */
+  /** Action after the last step. @default "auto" */
   readonly promote?: "auto" | "manual";
   /** Requests with the same key get the same version. @default the sequence, if there is one; else chance */
   readonly key?: RolloutKey;

@@ -27,7 +27,7 @@ export interface RolloutReport {
   readonly verdict: Verdict;
 }
 
-/** What has happened to a rollout. */
+/** Events of a rollout. */
 export interface RolloutEvent {
   readonly type: "started" | "step" | "share" | "paused" | "resumed" | "fault" | "promoted" | "rolled_back";
   /** Why, in words: the reasons of the verdict, or of the caller; empty for none. */
@@ -50,7 +50,7 @@ export interface SavedRollout {
   readonly reasons: Verdict["reasons"];
 }
 
-/** What a rollout needs of its server. */
+/** The part of a server that a rollout needs. */
 export interface RolloutServer {
   readonly clock: Clock;
   readonly log: Log;

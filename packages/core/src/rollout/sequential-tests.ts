@@ -95,7 +95,7 @@ export class EventTest {
 
   /**
    * @param isNew true if the event happened to the new version
-   * @param share share of the requests that the new version gets, above 0 and below 1; others are no evidence
+   * @param share share of the requests that the new version gets, above 0 and below 1; others are not evidence
    */
   add(isNew: boolean, share: number): void {
     if (!(share > 0 && share < 1)) return;
@@ -130,7 +130,7 @@ export class RateTest {
   readonly #hit: number[];
   readonly #miss: number[];
 
-  /** @param allowed rate that is no fault, above 0 and below 1 */
+  /** @param allowed rate that is not a fault, above 0 and below 1 */
   constructor(allowed: number) {
     const rates = TIMES_ALLOWED.map((times) => Math.min(times * allowed, (1 + allowed) / 2));
     this.#hit = rates.map((rate) => Math.log(rate / allowed));

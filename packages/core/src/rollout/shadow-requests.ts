@@ -101,7 +101,7 @@ class ShadowTimes implements RequestObserver {
   }
 }
 
-/** What is kept of a request until its copy has been compared. */
+/** Parts of a request that are kept until its copy has been compared. */
 class ShadowTurn extends ShadowTimes {
   outputsOfOld: Tensors | undefined;
 

@@ -4,13 +4,13 @@ import { DriftTest, elementAt, type InputDrift, type SavedDrift, type SavedSketc
 import { agrees, type OutputComparison } from "./output-agreement.js";
 import { EventTest, neededEvidence, RateTest, type SavedTest } from "./sequential-tests.js";
 
-/** What a rollout looks at. */
+/** Kinds of comparisons of a rollout. */
 export type RolloutCheck = "errors" | "latency" | "agreement" | "drift" | "availability";
 
 /** One reason against a version. */
 export interface VerdictReason {
   readonly check: RolloutCheck;
-  /** What it is about: a class of requests, an output, or an input; empty for the version as a whole. */
+  /** Subject: a class of requests, an output, or an input; empty for the version as a whole. */
   readonly subject: string;
   /** The reason in words, with the measured values. */
   readonly text: string;
@@ -25,7 +25,7 @@ export interface LatencyFigures {
   readonly p99: number | undefined;
 }
 
-/** What a rollout has seen of one version. */
+/** Observations of one version in a rollout. */
 export interface VersionFigures {
   readonly version: number;
   /** Requests that the rollout sent to the version and that are over; shadows are not among them. */
@@ -67,7 +67,7 @@ export interface Verdict {
   readonly evidence: Readonly<Record<"errors" | "latency" | "agreement", number>>;
 }
 
-/** What makes a difference a fault. */
+/** Bounds above which a difference is a fault. */
 export interface VerdictLimits {
   /** Probability of a false alarm over the whole rollout. */
   readonly alpha: number;

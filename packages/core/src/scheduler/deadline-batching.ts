@@ -17,7 +17,7 @@ import type { UrgencyQueue } from "./urgency-queue.js";
 const KEPT_LOSS = 0.995;
 /** Share of each batch that requests without a deadline get once they have waited for `PATIENCE_MS`. */
 const PATIENT_SHARE = 0.25;
-/** What was learnt this long ago is tried again: a request for which it leaves no hope runs, in milliseconds. */
+/** Age in milliseconds at which learned times are tried again: a request that they call hopeless then runs. */
 export const STALE_MS = 1000;
 
 /**

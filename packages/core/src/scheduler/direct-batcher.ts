@@ -224,7 +224,7 @@ export function formDirectBatch(
   return { rows };
 }
 
-/** What deadlines say about the next batch of the direct strategy. */
+/** Bounds that deadlines set on the next batch of the direct strategy. */
 interface DirectLimits {
   /** Requests that cannot be in time even in the smallest batch with their slot, each with the error for it. */
   readonly hopeless: readonly (readonly [Slot, TritonError])[];

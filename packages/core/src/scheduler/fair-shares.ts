@@ -56,7 +56,7 @@ export class FairShares {
   #sweepAt = IDLE_CALLERS;
   readonly #maxBatchSize: number;
   #credit: number;
-  /** What one row or unit of cost is charged. */
+  /** Charge for one row or unit of cost. */
   #unit = 1;
   #timedMs = 0;
   #timedCost = 0;

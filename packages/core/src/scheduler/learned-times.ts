@@ -105,7 +105,7 @@ export class LearnedTimes {
   }
 }
 
-/** What is known about the batches of one instance. Tables are by number of rows, and made when they are needed. */
+/** Times learned from the batches of one instance. Tables are by number of rows, and made when they are needed. */
 export class InstanceTimes {
   readonly #maxRows: number;
   #fit: DurationFit | undefined;

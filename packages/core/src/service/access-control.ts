@@ -82,7 +82,7 @@ export class AccessGate {
     return this.#guards.has(group);
   }
 
-  /** What a refusal of the group adds to its text; empty without a hint. */
+  /** Hint that a refusal of the group adds to its text; empty without a hint. */
   hint(group: AccessGroup): string {
     return this.#guards.get(group)?.hint ?? "";
   }

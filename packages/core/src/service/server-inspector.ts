@@ -178,7 +178,7 @@ export interface ObservedActivity {
   readonly refused: number;
   /** The last failures and refusals with their texts, latest first. */
   readonly errors: readonly FailureNote[];
-  /** What became of requests with deadlines, by class; empty while there were none. */
+  /** Outcomes of requests with deadlines, by class; empty while there were none. */
   readonly deadlines: readonly DeadlineClass[];
   readonly loadMilliseconds: number;
 }

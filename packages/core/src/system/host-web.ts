@@ -1,5 +1,5 @@
 /*
- * What the serving core needs of its host, where there is only the web platform: pages, web workers, workers at the edge.
+ * The host's services for the serving core, where there is only the web platform: pages, web workers, workers at the edge.
  * It exports what `host.ts` does. A function that the platform has no equivalent of throws, and names what is missing.
  */
 import { errorFor } from "@tritonjs/protocol";

@@ -1,5 +1,5 @@
 /*
- * What the serving core needs of its host, in Node's form. The files that bind, batch, schedule, stream and count import
+ * The host's services for the serving core, in Node's form. The files that bind, batch, schedule, stream and count import
  * it as `#host`, and nothing of Node otherwise. `package.json` maps the name to `host-web.ts` where there is no Node.
  */
 export { AsyncLocalStorage, AsyncResource } from "node:async_hooks";

@@ -22,7 +22,7 @@ import {
 import { concatRows, sliceRows } from "../tensor-rows.js";
 import { extremesOf, randomTensor, SeededRandom } from "./random-tensors.js";
 
-/** What `checkModel` needs of a model. The handle that `bind` returns has it. */
+/** The part of a model that `checkModel` needs. The handle that `bind` returns has it. */
 export interface CheckedModel {
   readonly name: string;
   config(): ModelConfig;
@@ -86,7 +86,7 @@ export type CheckName = (typeof CHECK_NAMES)[number];
 export interface CheckOutcome {
   readonly name: CheckName;
   readonly outcome: "passed" | "failed" | "skipped";
-  /** What was found, or why the check was skipped. */
+  /** Finding, or the reason why the check was skipped. */
   readonly text: string;
 }
 

@@ -40,7 +40,7 @@ export interface V2Options {
   /** Largest tensor of a request in bytes; 64 MiB unless given. A body may have eight times as many. */
   readonly maxInputSize?: number;
   /**
-   * What errors call `maxInputSize`, for a program whose users set it elsewhere: `--max-body` in "Use --max-body to
+   * Name of `maxInputSize` in errors, for a program whose users set it elsewhere: `--max-body` in "Use --max-body to
    * increase the limit."; the option of this function unless given.
    */
   readonly maxInputSizeName?: string;

@@ -36,7 +36,7 @@ export type CallForm =
   | { readonly kind: "recipients" };
 
 interface FamilyForm {
-  /** What the chat template of a model of this family contains. */
+  /** Text that the chat template of a model of this family contains. */
   readonly fits: RegExp;
   /** Markers before calls. Without any, the text itself begins with a call. */
   readonly open: readonly string[];

@@ -45,7 +45,7 @@ export interface DecoderLimits {
    */
   readonly batchInvariant?: boolean | undefined;
   /**
-   * What happens to a JSON schema with keywords that a grammar cannot hold, such as `multipleOf`: the request is refused
+   * Treatment of a JSON schema with keywords that a grammar cannot hold, such as `multipleOf`: the request is refused
    * with their names, or a warning has them and texts may break them. @default "refuse"
    */
   readonly unheldKeywords?: "refuse" | "warn" | undefined;

@@ -3,7 +3,7 @@ import type { LlamaGpu } from "./llama-module.js";
 
 /** Options of {@link llamacpp}. */
 export interface LlamaCppOptions {
-  /** What the model does: texts, or one vector for each text. @default "generation" */
+  /** Task of the model: texts, or one vector for each text. @default "generation" */
   readonly task?: "generation" | "embedding" | undefined;
   /** Slots of llama.cpp's batch: texts that it generates at a time. Others wait in the model's queue. @default 8 */
   readonly sequences?: number | undefined;

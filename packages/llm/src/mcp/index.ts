@@ -41,7 +41,7 @@ export interface McpTool {
   readonly model: ToolModel;
   /** Name of the tool: letters, digits, `_` and `-`. @default the name of the model */
   readonly name?: string;
-  /** What the tool does, which a language model reads to choose it. @default the name of the model */
+  /** Description of the tool, which a language model reads to choose it. @default the name of the model */
   readonly description?: string;
 }
 

@@ -63,7 +63,7 @@ export async function planChat(exchange: OpenAiExchange, chat: Chat): Promise<Ge
 /** Parts of a call that differ between messages and a prompt made from them. */
 type ChatCall = Pick<PromptCall, "prompt" | "messages" | "tools" | "sampling" | "newReader">;
 
-/** What the server finds in the texts of a model. */
+/** Parts that the server finds in the texts of a model. */
 interface AnswerReading {
   /** True if the reasoning of the model is kept apart from its content. */
   readonly isSeparate: boolean;

@@ -125,7 +125,7 @@ export class Regexes {
     );
   }
 
-  /** What all of several match. */
+  /** Texts that all of several match. */
   both(...members: readonly Regex[]): Regex {
     const found = new Set<Regex>();
     const add = (one: Regex): void => {
@@ -142,7 +142,7 @@ export class Regexes {
     return this.#make(`a${ids(all)}`, { kind: "all", members: all }, nullable, true);
   }
 
-  /** What the expression does not match. */
+  /** Texts that the expression does not match. */
   not(of: Regex): Regex {
     if (of.form.kind === "not") return of.form.of;
     if (of === this.none) return this.all;
@@ -185,7 +185,7 @@ export class Regexes {
     return this.#make(`m${of},${rest},${digits}`, { kind: "multiple", of, rest, digits }, nullable, true);
   }
 
-  /** What may follow a byte. */
+  /** The rest that may follow a byte. */
   derive(regex: Regex, byte: number): Regex {
     let derived = regex.derived.get(byte);
     if (derived === undefined) {

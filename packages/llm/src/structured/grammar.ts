@@ -21,7 +21,7 @@ interface Stack {
   readonly rest: Stack | undefined;
 }
 
-/** What may follow a text: one of several stacks, each with an expression first. */
+/** Continuations of a text: one of several stacks, each with an expression first. */
 export interface GrammarState {
   readonly id: number;
   /** Number of times that states had been forgotten when this one was made. */

@@ -2,7 +2,7 @@ import { type AST, RegExpParser } from "@eslint-community/regexpp";
 import { type Regex, type Regexes, UNBOUNDED } from "./byte-regex.js";
 import { type CodePoints, type Letters, otherCodePoints } from "./json-text.js";
 
-/** What a pattern has that an expression cannot hold. The message names it. */
+/** Construct of a pattern that an expression cannot hold. The message names it. */
 export class UnheldPattern extends Error {}
 
 /**
@@ -37,7 +37,7 @@ function parse(pattern: string): AST.Pattern {
   }
 }
 
-/** What follows a part of a pattern, given whether the part is still at the start of the text. */
+/** Continuation of a part of a pattern, given whether the part is still at the start of the text. */
 type Rest = (isStart: boolean) => Regex;
 
 class PatternReader {

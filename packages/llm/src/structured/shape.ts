@@ -15,7 +15,7 @@ export interface Values {
   readonly none: readonly SchemaNode[];
 }
 
-/** What one schema says of the properties of an object. */
+/** Rules of one schema for the properties of an object. */
 export interface PropertyRule {
   readonly named: ReadonlyMap<string, Values>;
   readonly patterns: readonly { readonly key: Regex; readonly values: Values }[];
@@ -33,7 +33,7 @@ export interface ObjectForm {
   readonly max: number;
 }
 
-/** What one schema says of the items of an array. */
+/** Rules of one schema for the items of an array. */
 export interface ItemRule {
   readonly first: readonly Values[];
   readonly rest: Values | undefined;

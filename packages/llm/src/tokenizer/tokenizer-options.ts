@@ -31,7 +31,7 @@ export interface TokenizerOptions {
   /** Largest number of tokens, special ones included, from 1 to 999,999. @default as in the files, else unlimited */
   readonly maxLength?: number;
   /**
-   * What is cut when there are more tokens than `maxLength`: of a pair the longer text, the first or the second. `none`
+   * The text that is cut when there are more tokens than `maxLength`: of a pair the longer text, the first or the second. `none`
    * refuses such texts.
    *
    * @default as in the files, else "longest_first"

@@ -69,7 +69,7 @@ function reasonOfFile(model: Uint8Array): string {
   return "nothing";
 }
 
-describe("a model that is no forest of trees is refused, and the reason says where:", () => {
+describe("a model that is not a forest of trees is refused, and the reason says where:", () => {
   test("a cycle", () => {
     expect(reasonOf((_, tree) => tree.left_children!.splice(0, 1, 0))).toBe(
       "INVALID_ARG tree 0, node 0: its child 0 has another parent, so this is not a tree",

@@ -3,7 +3,7 @@ import { TreeModel } from "../../../src/trees/index.js";
 import type { ModelType } from "../../../src/trees/read-forest.js";
 
 /**
- * Reads and runs a file that may be damaged. Damage that leaves a valid model is no fault: the answer is then finite work
+ * Reads and runs a file that may be damaged. Damage that leaves a valid model is not a fault: the answer is then finite work
  * on its trees. Throws for anything but an error that names the reason.
  *
  * @returns the error's code, or "read"

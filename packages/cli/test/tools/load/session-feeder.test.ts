@@ -42,7 +42,7 @@ describe("a session concurrency", () => {
       [40, 3, 1],
       [50, 4, 1],
     ]);
-    // A turn is scheduled after the delay, so the delay is no latency.
+    // A turn is scheduled after the delay, so the delay is not latency.
     expect(bench.sent.every(({ at, scheduled }) => at === scheduled)).toBe(true);
     expect(bench.sent.filter(({ isFirst }) => isFirst).map(({ payload }) => payload)).toEqual([0, 1, 2]);
     expect(bench.sent.filter(({ isLast }) => isLast).map(({ payload }) => payload)).toEqual([1, 5, 4]);

@@ -33,7 +33,7 @@ const product = () =>
     nodes: [{ op: "MatMul", inputs: ["x", "w"], outputs: ["y"] }],
   });
 
-describe("files that are no model are refused by name", () => {
+describe("files that are not models are refused by name", () => {
   const formats: readonly (readonly [string, string | Uint8Array, string])[] = [
     [
       "keras.h5",

@@ -76,7 +76,7 @@ it("answers the requests of lm-evaluation-harness: prompts of text or tokens, ec
   expect(chunks.map(({ choices }) => choices?.[0].text ?? "").join("")).toBe(ofTokens.text);
 });
 
-it("counts a prompt of tokens, and refuses numbers that are no tokens", async () => {
+it("counts a prompt of tokens, and refuses numbers that are not tokens", async () => {
   const { complete } = await serve();
   expect(await complete({ prompt: [40, 41], max_tokens: 2 })).toMatchObject({
     usage: { prompt_tokens: 2, completion_tokens: 2 },
