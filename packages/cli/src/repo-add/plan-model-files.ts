@@ -126,6 +126,18 @@ export function planFrozenGraph(file: string, { name, maxBatchSize }: PlanOption
   };
 }
 
+/** A file of Keras, by its name `.keras`, `.h5` or `.hdf5`. Loading completes its tensors. */
+export function planKeras(file: string, { name, maxBatchSize }: PlanOptions): ImportPlan {
+  const config: ConfigText = { backend: "tensorflow", maxBatchSize };
+  const path = file.toLowerCase().endsWith(".keras") ? "model.keras" : "model.h5";
+  const packages = path === "model.keras" ? "the packages h5wasm and fflate" : "the package h5wasm";
+  return {
+    kind: "a file of Keras",
+    models: [{ name, config, versionFiles: [{ path, from: file }] }],
+    notes: [`it runs on TensorFlow.js, and needs ${packages}`],
+  };
+}
+
 /** A model of TensorFlow.js with its files of weights. */
 export async function planTensorflowJs(
   file: string,

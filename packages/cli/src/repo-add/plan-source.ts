@@ -8,6 +8,7 @@ import { planImageReader } from "./plan-image-models.js";
 import {
   planFrozenGraph,
   planGguf,
+  planKeras,
   planOnnx,
   planSavedModel,
   planTensorflowJs,
@@ -141,6 +142,7 @@ async function planFile(
       return planTensorflowJs(path, options);
   }
   if (/\.(pb|graphdef)$/.test(name)) return planFrozenGraph(path, options);
+  if (/\.(keras|h5|hdf5)$/.test(name)) return planKeras(path, options);
   const onnx = await importModel(path, folder, options);
   const plan = await planOnnx(onnx, options);
   return onnx === path ? plan : { ...plan, kind: `${plan.kind}, made of ${basename(path)}` };

@@ -51,6 +51,13 @@ describe("files of llama.cpp", () => {
   });
 });
 
+it.each(["keras", "h5"])("a file of Keras, .%s, with the packages that it needs", async (ending) => {
+  const source = writeFiles(fresh("keras"), { [`digits.${ending}`]: "PK" });
+  const { files, notes } = await addModel({ source, repository: fresh("models") });
+  expect(files).toEqual(["digits/config.pbtxt", `digits/1/model.${ending}`]);
+  expect(notes).toEqual([expect.stringContaining("needs the package")]);
+});
+
 describe("what is not served is refused by name, and nothing is written", () => {
   const refusals: readonly (readonly [string, () => string, RegExp])[] = [
     ["a missing file", () => join(folder, "missing"), /cannot add '.*missing': cannot read it: ENOENT/],
