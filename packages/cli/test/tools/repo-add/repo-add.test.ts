@@ -52,10 +52,11 @@ describe("files of llama.cpp", () => {
 });
 
 it.each(["keras", "h5"])("a file of Keras, .%s, with the packages that it needs", async (ending) => {
-  const source = writeFiles(fresh("keras"), { [`digits.${ending}`]: "PK" });
-  const { files, notes } = await addModel({ source, repository: fresh("models") });
+  const source = join(writeFiles(fresh("keras"), { [`digits.${ending}`]: "PK" }), `digits.${ending}`);
+  const { files, notes } = await addModel({ source, repository: fresh("models"), check: false });
   expect(files).toEqual(["digits/config.pbtxt", `digits/1/model.${ending}`]);
   expect(notes).toEqual([expect.stringContaining("needs the package")]);
+  await expect(addModel({ source, repository: fresh("models") })).rejects.toThrow(/its zip file is damaged/);
 });
 
 describe("what is not served is refused by name, and nothing is written", () => {
