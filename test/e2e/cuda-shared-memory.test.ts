@@ -116,7 +116,7 @@ describe.skipIf(cCompiler === undefined)(`CUDA shared memory${withoutCompiler}`,
     const { handle } = cuda.allocate(64);
     const register = (region: object, name = "r") =>
       client.registerCudaSharedMemory(name, { rawHandle: handle, deviceId: 0, byteSize: 64, ...region });
-    const failed = "failed to register CUDA shared memory region 'r'";
+    const failed = "failed to register shared memory region 'r'";
     const refusals: readonly (readonly [object, string])[] = [
       [
         { rawHandle: new Uint8Array(64) },

@@ -244,7 +244,7 @@ export class SharedMemory {
    */
   registerCuda(name: string, { rawHandle, deviceId, byteSize }: CudaRegionRequest): void {
     const runtime = this.cudaRuntime(name);
-    const failed = `failed to register CUDA shared memory region '${name}'`;
+    const failed = `failed to register shared memory region '${name}'`;
     if (rawHandle.byteLength !== HANDLE_BYTES) {
       const text = `expected a raw handle of ${HANDLE_BYTES} bytes, got ${rawHandle.byteLength}`;
       throw invalid(`${failed}: ${text}`);
