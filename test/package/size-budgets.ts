@@ -20,7 +20,7 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   // With the C interface of ONNX Runtime, all its providers, the doctor and the memory for GPUs, and the WebAssembly of trees and filter banks.
   // A quarter of it makes forms of models, with the runtime of protobuf messages: `optimize` and SavedModels load it.
   // Reading models of scikit-learn and PyTorch is 45 kB of it, half of that two scripts in Python.
-  backends: { packedKilobytes: 365, unpackedKilobytes: 1_300, dependencies: 1 },
+  backends: { packedKilobytes: 365, unpackedKilobytes: 1_315, dependencies: 1 },
   // ONNX Runtime as WebAssembly.
   "onnxruntime-wasm": { packedKilobytes: 4_200, unpackedKilobytes: 14_500, dependencies: 1 },
   // A third of it is the dashboard and its page, with the 80 kB of its libraries that browsers load.
