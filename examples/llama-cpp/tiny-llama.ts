@@ -34,31 +34,55 @@ export function tinyLlama(): Buffer {
     ones("output_norm.weight"),
     random("output.weight", WIDTH, tokens.length),
   ];
+  const shape = { name: "tiny", width: WIDTH, inner: INNER, layers: LAYERS, heads: HEADS, context: CONTEXT };
+  return writeGguf(llamaHeader(shape, { tokens, kinds, template: CHAT_TEMPLATE }), tensors);
+}
+
+interface LlamaShape {
+  readonly name: string;
+  readonly width: number;
+  readonly inner: number;
+  readonly layers: number;
+  readonly heads: number;
+  readonly context: number;
+}
+
+interface LlamaTexts {
+  /** The tokens `<unk>`, `<s>` and `</s>`, then all others. */
+  readonly tokens: readonly string[];
+  /** Kind of each token in llama.cpp. */
+  readonly kinds: readonly number[];
+  /** Template of chats. */
+  readonly template: string;
+}
+
+/** The header of a GGUF file of Llama's architecture. */
+export function llamaHeader(
+  { name, width, inner, layers, heads, context }: LlamaShape,
+  { tokens, kinds, template }: LlamaTexts,
+): Parameters<typeof writeGguf>[0] {
   const uint32 = (value: number) => ({ type: "uint32", value }) as const;
   const text = (value: string) => ({ type: "string", value }) as const;
-  return writeGguf(
-    {
-      "general.architecture": text("llama"),
-      "general.name": text("tiny"),
-      "llama.context_length": uint32(CONTEXT),
-      "llama.embedding_length": uint32(WIDTH),
-      "llama.block_count": uint32(LAYERS),
-      "llama.feed_forward_length": uint32(INNER),
-      "llama.attention.head_count": uint32(HEADS),
-      "llama.attention.head_count_kv": uint32(HEADS),
-      "llama.rope.dimension_count": uint32(WIDTH / HEADS),
-      "llama.attention.layer_norm_rms_epsilon": { type: "float32", value: 1e-5 },
-      "tokenizer.ggml.model": text("llama"),
-      "tokenizer.ggml.tokens": { type: "strings", value: tokens },
-      "tokenizer.ggml.scores": { type: "float32s", value: tokens.map((_, i) => -i) },
-      "tokenizer.ggml.token_type": { type: "int32s", value: kinds },
-      "tokenizer.ggml.unknown_token_id": uint32(0),
-      "tokenizer.ggml.bos_token_id": uint32(1),
-      "tokenizer.ggml.eos_token_id": uint32(2),
-      "tokenizer.chat_template": text(CHAT_TEMPLATE),
-    },
-    tensors,
-  );
+  return {
+    "general.architecture": text("llama"),
+    "general.name": text(name),
+    "llama.context_length": uint32(context),
+    "llama.embedding_length": uint32(width),
+    "llama.block_count": uint32(layers),
+    "llama.feed_forward_length": uint32(inner),
+    "llama.attention.head_count": uint32(heads),
+    "llama.attention.head_count_kv": uint32(heads),
+    "llama.rope.dimension_count": uint32(width / heads),
+    "llama.attention.layer_norm_rms_epsilon": { type: "float32", value: 1e-5 },
+    "tokenizer.ggml.model": text("llama"),
+    "tokenizer.ggml.tokens": { type: "strings", value: tokens },
+    "tokenizer.ggml.scores": { type: "float32s", value: tokens.map((_, i) => -i) },
+    "tokenizer.ggml.token_type": { type: "int32s", value: kinds },
+    "tokenizer.ggml.unknown_token_id": uint32(0),
+    "tokenizer.ggml.bos_token_id": uint32(1),
+    "tokenizer.ggml.eos_token_id": uint32(2),
+    "tokenizer.chat_template": text(template),
+  };
 }
 
 function ones(name: string): GgufTensor {

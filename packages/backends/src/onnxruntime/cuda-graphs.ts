@@ -162,7 +162,7 @@ export class CudaGraphs {
     this.#sums = new Set(sums.flatMap(({ targetName }) => targetName));
   }
 
-  /** The graph for a batch of so many rows; undefined if none fits. */
+  /** The graph for a batch of that number of rows; undefined if none fits. */
   for(rows: number, shapeOf: (input: string) => Shape | undefined): GraphSpec | undefined {
     const dimsOf = (input: string) => (this.#hasRows(input) ? shapeOf(input)?.slice(1) : shapeOf(input));
     return graphFor(this.#specs, this.#batches ? rows : 0, dimsOf);

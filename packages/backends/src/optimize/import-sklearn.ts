@@ -42,7 +42,8 @@ type Category = string | number;
 /** How decisions become probabilities; `huber` cuts them off at -1 and 1. */
 type ProbabilityRule = "sigmoid" | "softmax" | "huber";
 
-interface SklearnFile {
+/** A model as `sklearn_to_json.py` writes it. */
+export interface SklearnFile {
   readonly tritonjs_sklearn: number;
   readonly model: string;
   readonly features: number;

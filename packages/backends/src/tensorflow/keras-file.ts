@@ -139,7 +139,7 @@ async function unzip(path: string, bytes: Uint8Array): Promise<{ config: string;
     const missing = config === undefined ? "config.json" : "model.weights.h5";
     throw invalid(
       path,
-      `expected 'config.json' and 'model.weights.h5' in its zip file, got none of '${missing}'`,
+      `expected 'config.json' and 'model.weights.h5' in its zip file, '${missing}' is missing`,
     );
   }
   return { config: new TextDecoder().decode(config), weights };
@@ -223,7 +223,7 @@ function rewriteConfig(config: Json, className: string, path: string): Json {
   return rewritten;
 }
 
-/** Keras 3 has the shape of the inputs at the model where there is no input layer. */
+/** Without an input layer, Keras 3 stores the shape of the inputs with the model. */
 function giveShape(model: Record<string, unknown>, shape: unknown): void {
   const [first] = (model.layers ?? []) as readonly { readonly config: Record<string, unknown> }[];
   if (Array.isArray(shape) && first !== undefined) first.config.batch_input_shape ??= shape;

@@ -94,7 +94,7 @@ describe("the exporter of PyTorch, with another program in the place of Python",
     await expect(importModel(model, folder, { python })).rejects.toThrow(message);
   });
 
-  it("says how to install PyTorch where there is no Python", async () => {
+  it("tells how to install PyTorch if Python is missing", async () => {
     await expect(importModel(model, folder, { python: join(folder, "missing") })).rejects.toThrow(
       /expected a Python with torch, got spawn .*missing ENOENT .* install it \(pip install torch, or apt-get install python3-torch\)/,
     );

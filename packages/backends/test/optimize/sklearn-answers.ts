@@ -2,20 +2,11 @@ import { readFileSync } from "node:fs";
 import { Tensor } from "@tritonjs/protocol";
 import { expect } from "vitest";
 import { importModel } from "../../src/optimize/import-model.js";
+import type { SklearnFile } from "../../src/optimize/import-sklearn.js";
 import { ModelRunner } from "../../src/optimize/model-runner.js";
 
 /** What the script writes of a model, as far as tests read it. */
-export interface Written {
-  readonly texts: number[];
-  readonly names: string[];
-  readonly samples: {
-    readonly rows: (number | string)[][];
-    readonly predicted?: (number | string | number[])[];
-    readonly probabilities?: number[][];
-    readonly scores?: number[][];
-    readonly transformed?: number[][];
-  };
-}
+export type Written = Pick<SklearnFile, "texts" | "names" | "samples">;
 
 export const readWritten = (path: string) => JSON.parse(readFileSync(path, "utf8")) as Written;
 

@@ -265,7 +265,7 @@ describe.skipIf(!hasPython)(`faulty Python models${withoutPython}`, () => {
     expect(await call).toBe(`${text}100000000 in shape [1,100000000]`);
     expect(await others[0]).toBe(`${text}2000001 in shape [1,2000001]`);
     for (const other of others.slice(1)) await other;
-    // Over a transport there is no copy of the caller's, and the process does not get the request either.
+    // A request over a transport is not copied for its caller, and does not reach the process.
     const tensor = Tensor.fromElements("FP32", [1, 2_000_001], new Float32Array(2_000_001));
     expect(() =>
       sendRequest(triton.service.model("limits", ""), { inputs: new Map([["X", tensor]]) }, () => {}),

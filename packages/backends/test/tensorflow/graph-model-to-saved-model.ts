@@ -259,7 +259,7 @@ const OUTPUTS: Readonly<Record<string, readonly string[]>> = {
   SparseReshape: ["output_indices", "output_shape"],
 };
 
-/** Loops of TensorFlow 1, which are no functions. */
+/** Loops of TensorFlow 1, which are not functions. */
 const OLD_LOOPS = /^(Enter|RefEnter|Switch|Merge|NextIteration|Exit)$/;
 
 /** The nodes of a frozen graph. */

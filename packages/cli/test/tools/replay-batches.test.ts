@@ -82,7 +82,7 @@ test("exits with 1 and names the first batch that differs", async () => {
   expect(output).toMatch(/got batch 1 of requests 1, 2 at instance 0, cut by SIZE/);
 });
 
-test("refuses files that are no recordings, and requests that a recording does not have", async () => {
+test("refuses files that are not recordings, and requests that are not in a recording", async () => {
   const folder = temporaryFolder();
   const file = join(folder, "minute.tape");
   await recordTwoBatches(file);

@@ -318,9 +318,9 @@ export class BatchChoice {
   }
 
   /**
-   * The most rows of the next batch: as many as leave requests that arrive meanwhile the time for a batch of their own,
-   * and at least so many that batches of this size keep up with the demand. A limit that even one row does not leave the
-   * time for does not count. If a request would be left behind without the time for the batch after, all may run.
+   * The most rows of the next batch. Requests that arrive meanwhile must have time left for a batch of their own, and
+   * batches of this size must keep up with the demand. A request for which even one row leaves no time does not lower the
+   * limit. If a request would be left behind without time for the batch after, all may run.
    *
    * @param share share of the arrivals that are served
    */

@@ -115,7 +115,7 @@ class Player implements TapeHead {
     else this.#differs(this.#shown(), got);
   }
 
-  /** Ends the replay at its first difference. What the scheduler does from then on counts no more. */
+  /** Ends the replay at its first difference. Later actions of the scheduler are ignored. */
   #differs(expected: string, got: string): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -124,7 +124,7 @@ class Player implements TapeHead {
     this.#difference = { atMs: this.#now - this.#began, model: model?.name ?? "", expected, got };
   }
 
-  /** Lets the next event happen. What follows from it reads its own entries. */
+  /** Performs the next event. The actions that follow from it read their own entries. */
   async #advance(): Promise<void> {
     const reader = this.#reader;
     const at = reader.at;
@@ -439,7 +439,7 @@ class Player implements TapeHead {
     reader.next();
   }
 
-  /** Asks why a request was late, where the server has asked. What the scheduler learns by it counts. */
+  /** Asks why a request was late, where the server has asked. The question may change what the scheduler has learned. */
   askCause(scheduler: Scheduler, request: InferenceRequest): void {
     const reader = this.#reader;
     if (reader.kind === ENTRY.late && reader.field(0) === this.seqOf(request)) scheduler.lateCause?.(request);

@@ -5,7 +5,7 @@ import type { EqualInputsRule } from "../batch/payload.js";
 /** A tensor as a recording keeps it: its shape decides about batches, and the content of shape tensors. */
 type RecordedInput = readonly [name: string, datatype: DataType, shape: Shape, content?: string];
 
-/** A configuration as JSON: what is no JSON does not decide about batches. */
+/** A configuration as JSON. Values that JSON cannot hold do not decide about batches. */
 export function everything(config: ModelConfig): unknown {
   const { modelWarmup: _, ...rest } = config;
   return JSON.parse(

@@ -37,7 +37,7 @@ export interface SchedulingRecording extends SchedulingTape {
   /** False once it is as long or as large as its options allow, or has been stopped. */
   readonly active: boolean;
   readonly byteLength: number;
-  /** Ends the recording. What was recorded stays. */
+  /** Ends the recording, and keeps its content. */
   stop(): void;
   /** What was recorded so far, in the form of a file. */
   bytes(): Uint8Array;

@@ -1,4 +1,5 @@
 import { type GgufTensor, writeGguf } from "../../../../../examples/llama-cpp/gguf-writer.js";
+import { llamaHeader } from "../../../../../examples/llama-cpp/tiny-llama.js";
 
 /** What a scripted model writes after any prompt, token by token. */
 export interface LlamaScript {
@@ -39,39 +40,16 @@ export function scriptedLlama({ template, pieces, special = [] }: LlamaScript): 
     shape: [WIDTH],
     data: new Float32Array(WIDTH).fill(1),
   });
-  const uint32 = (value: number) => ({ type: "uint32", value }) as const;
-  const text = (value: string) => ({ type: "string", value }) as const;
-  return writeGguf(
-    {
-      "general.architecture": text("llama"),
-      "general.name": text("scripted"),
-      "llama.context_length": uint32(CONTEXT),
-      "llama.embedding_length": uint32(WIDTH),
-      "llama.block_count": uint32(1),
-      "llama.feed_forward_length": uint32(INNER),
-      "llama.attention.head_count": uint32(4),
-      "llama.attention.head_count_kv": uint32(4),
-      "llama.rope.dimension_count": uint32(WIDTH / 4),
-      "llama.attention.layer_norm_rms_epsilon": { type: "float32", value: 1e-5 },
-      "tokenizer.ggml.model": text("llama"),
-      "tokenizer.ggml.tokens": { type: "strings", value: tokens },
-      "tokenizer.ggml.scores": { type: "float32s", value: tokens.map((_, i) => -i) },
-      "tokenizer.ggml.token_type": { type: "int32s", value: kinds },
-      "tokenizer.ggml.unknown_token_id": uint32(0),
-      "tokenizer.ggml.bos_token_id": uint32(1),
-      "tokenizer.ggml.eos_token_id": uint32(2),
-      "tokenizer.chat_template": text(template),
-    },
-    [
-      { name: "token_embd.weight", shape: [WIDTH, tokens.length], data: embedding },
-      ones("blk.0.attn_norm.weight"),
-      ...["q", "k", "v", "output"].map((part) => matrix(`blk.0.attn_${part}.weight`, WIDTH, WIDTH)),
-      ones("blk.0.ffn_norm.weight"),
-      matrix("blk.0.ffn_gate.weight", WIDTH, INNER),
-      matrix("blk.0.ffn_up.weight", WIDTH, INNER),
-      matrix("blk.0.ffn_down.weight", INNER, WIDTH),
-      ones("output_norm.weight"),
-      { name: "output.weight", shape: [WIDTH, tokens.length], data: output },
-    ],
-  );
+  const shape = { name: "scripted", width: WIDTH, inner: INNER, layers: 1, heads: 4, context: CONTEXT };
+  return writeGguf(llamaHeader(shape, { tokens, kinds, template }), [
+    { name: "token_embd.weight", shape: [WIDTH, tokens.length], data: embedding },
+    ones("blk.0.attn_norm.weight"),
+    ...["q", "k", "v", "output"].map((part) => matrix(`blk.0.attn_${part}.weight`, WIDTH, WIDTH)),
+    ones("blk.0.ffn_norm.weight"),
+    matrix("blk.0.ffn_gate.weight", WIDTH, INNER),
+    matrix("blk.0.ffn_up.weight", WIDTH, INNER),
+    matrix("blk.0.ffn_down.weight", INNER, WIDTH),
+    ones("output_norm.weight"),
+    { name: "output.weight", shape: [WIDTH, tokens.length], data: output },
+  ]);
 }
