@@ -267,7 +267,8 @@ describe("the state of a rollout", () => {
     const triton = server();
     await triton.ready();
     const rollout = await triton.rollout("m", { from: 1, to: 2, directory });
-    await rm(directory, { recursive: true, force: true });
+    // The first save may be under way, and puts a file into what is being removed.
+    await rm(directory, { recursive: true, force: true, maxRetries: 10 });
     rollout.setShare(100);
     expect(await versionOf(triton)).toBe(2);
     await triton.close();
