@@ -1,13 +1,14 @@
 import type { OnnxRuntimeOptions } from "@tritonjs/backends/onnxruntime";
-import { definedMembers, errorFor, type TritonError } from "@tritonjs/protocol";
+import {
+  type DecoderDtype,
+  definedMembers,
+  errorFor,
+  GRAPH_DTYPES,
+  type TritonError,
+} from "@tritonjs/protocol";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import type { TextTokenizer } from "../text-tokenizer.js";
-import {
-  DECODER_DTYPES,
-  type DecoderDtype,
-  type ModelDirectory,
-  type ModelFileObject,
-} from "./model-files.js";
+import type { ModelDirectory, ModelFileObject } from "./model-files.js";
 
 /** Limits of a decoder. */
 export interface DecoderLimits {
@@ -130,8 +131,8 @@ export function checkDecoderOptions(options: TextGenerationOptions): void {
   if (unheldKeywords !== undefined && unheldKeywords !== "refuse" && unheldKeywords !== "warn") {
     problems.push(`unheldKeywords: expected refuse or warn, got ${String(unheldKeywords)}`);
   }
-  if (dtype !== undefined && !DECODER_DTYPES.includes(dtype)) {
-    problems.push(`dtype: expected one of ${DECODER_DTYPES.join(", ")}, got ${String(dtype)}`);
+  if (dtype !== undefined && !GRAPH_DTYPES.includes(dtype)) {
+    problems.push(`dtype: expected one of ${GRAPH_DTYPES.join(", ")}, got ${String(dtype)}`);
   }
   if (file !== undefined && (typeof file !== "string" || file === "")) {
     problems.push(`file: expected the path of a graph, got ${JSON.stringify(file)}`);

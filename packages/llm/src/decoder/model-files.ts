@@ -1,30 +1,9 @@
 import { readFileSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { isAbsolute, join, relative } from "node:path";
-import { errorFor, TritonError } from "@tritonjs/protocol";
+import { type DecoderDtype, errorFor, graphPaths, PREFERRED_DTYPES, TritonError } from "@tritonjs/protocol";
 import { tokenizerOfSentencePiece } from "../sentencepiece-model.js";
 import { byteLevelTokenizer } from "../token-spelling.js";
-
-/** Precisions of a graph, as in transformers.js, and the ends of the file names that they have. */
-const DTYPES = {
-  fp32: "",
-  fp16: "_fp16",
-  q8: "_quantized",
-  int8: "_int8",
-  uint8: "_uint8",
-  q4: "_q4",
-  q4f16: "_q4f16",
-  bnb4: "_bnb4",
-} as const;
-
-/** Precision of a graph, as in transformers.js. */
-export type DecoderDtype = keyof typeof DTYPES;
-
-export const DECODER_DTYPES = Object.keys(DTYPES) as readonly DecoderDtype[];
-
-/** Precisions in the order in which they are taken: first what the kind of device computes fast and exactly. */
-const ON_CPU: readonly DecoderDtype[] = ["fp32", "q4", "q8", "int8", "uint8", "bnb4", "fp16", "q4f16"];
-const ON_GPU: readonly DecoderDtype[] = ["fp16", "fp32", "q4f16", "q4", "bnb4", "q8", "int8", "uint8"];
 
 /** Which graph of a directory is loaded. */
 export interface GraphChoice {
@@ -93,7 +72,7 @@ function graphPath(directory: string, { file, dtype, executionProviders = [] }: 
   const isOnCpu = executionProviders.every(
     (one) => one === "cpu" || (one as { name?: string }).name === "cpu",
   );
-  const dtypes = dtype === undefined ? (isOnCpu ? ON_CPU : ON_GPU) : [dtype];
+  const dtypes = dtype === undefined ? PREFERRED_DTYPES[isOnCpu ? "cpu" : "gpu"] : [dtype];
   const names = dtypes.flatMap(graphNames);
   const found = names.find((name) => isFile(join(directory, name)));
   if (found !== undefined) return join(directory, found);
@@ -102,10 +81,7 @@ function graphPath(directory: string, { file, dtype, executionProviders = [] }: 
   throw missingFile(`expected ${wanted} in ${directory}, or the option file`);
 }
 
-function graphNames(dtype: DecoderDtype): string[] {
-  const names = ["model", "decoder_model_merged"].map((name) => `${name}${DTYPES[dtype]}.onnx`);
-  return names.flatMap((name) => [name, join("onnx", name)]);
-}
+const graphNames = (dtype: DecoderDtype) => graphPaths(["model", "decoder_model_merged"], dtype);
 
 /** The graph that a configuration of onnxruntime-genai names. */
 function genaiFile(directory: string): string | undefined {
