@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { LayersModel } from "@tensorflow/tfjs";
 import { errorFor, TritonError } from "@tritonjs/protocol";
+import { RESET_AFTER_CELL, RESET_AFTER_GRU, registerResetAfterGru } from "./reset-after-gru.js";
 import type { Tf } from "./tensorflow-runtime.js";
 
 /*
@@ -71,6 +72,7 @@ export async function openKerasModel(tf: Tf, path: string): Promise<LayersModel>
         "expected a whole model, got weights without a configuration; save it with model.save()",
       );
     const modelTopology = layersOf(JSON.parse(config) as Json, path);
+    registerResetAfterGru(tf);
     const model = await tf
       .loadLayersModel({ load: async () => ({ modelTopology }) })
       .catch((cause) => Promise.reject(unsupported(path, cause)));
@@ -183,7 +185,7 @@ function rewrite(value: unknown, path: string, counted: ReadonlySet<string> = NO
     ...(shape !== undefined && { batch_input_shape: shape }),
   };
   return {
-    class_name: isServed ? className : "Activation",
+    class_name: isServed ? servedClass(className, layer) : "Activation",
     config: !isServed
       ? passing
       : Array.isArray(layer)
@@ -195,6 +197,11 @@ function rewrite(value: unknown, path: string, counted: ReadonlySet<string> = NO
 }
 
 const NONE: ReadonlySet<string> = new Set();
+
+function servedClass(className: string, { reset_after: isAfter }: Json): string {
+  if (isAfter !== true) return className;
+  return className === "GRU" ? RESET_AFTER_GRU : className === "GRUCell" ? RESET_AFTER_CELL : className;
+}
 
 /** Computes in floats, as TensorFlow.js does, also where Keras computes in half floats. */
 function policyType(name: unknown): string {
@@ -379,6 +386,7 @@ function fillByClass(
 /** `BatchNormalization` is written as `batch_normalization`. A model is a `functional` whatever TensorFlow.js calls it. */
 function groupName(className: string): string {
   if (className === "Model") return "functional";
+  if (className === RESET_AFTER_GRU) return "gru";
   return className
     .replace(/(.)([A-Z][a-z]+)/g, "$1_$2")
     .replace(/([a-z])([A-Z])/g, "$1_$2")

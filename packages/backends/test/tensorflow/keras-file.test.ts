@@ -261,6 +261,95 @@ describe("an .h5 file", () => {
   });
 });
 
+describe("a GRU whose reset gate comes after the product with the state", () => {
+  const [kernel, recurrent] = [
+    [0.1, 0.2, 0.3],
+    [0.5, -0.6, 0.7],
+  ] as const;
+  const [first, second] = [
+    [0.01, 0.02, 0.03],
+    [0.3, -0.2, 0.4],
+  ] as const;
+  /** The state after each step. */
+  const states = (steps: readonly number[]) => {
+    const sigmoid = (x: number) => 1 / (1 + Math.exp(-x));
+    let state = 0;
+    return steps.map((x) => {
+      const given = kernel.map((weight, i) => weight * x + first[i]!);
+      const kept = recurrent.map((weight, i) => weight * state + second[i]!);
+      const [update, reset] = [sigmoid(given[0]! + kept[0]!), sigmoid(given[1]! + kept[1]!)];
+      state = update * state + (1 - update) * Math.tanh(given[2]! + reset * kept[2]!);
+      return state;
+    });
+  };
+  const options = {
+    units: 1,
+    activation: "tanh",
+    recurrent_activation: "sigmoid",
+    use_bias: true,
+    reset_after: true,
+    recurrent_initializer: { class_name: "Orthogonal", config: { gain: 1, seed: null } },
+  };
+  const weights = (path: string): Weights => ({
+    [`${path}/0`]: [[1, 3], kernel],
+    [`${path}/1`]: [[1, 3], recurrent],
+    [`${path}/2`]: [
+      [2, 3],
+      [...first, ...second],
+    ],
+  });
+  const steps = [0.5, -1, 2];
+  const x = () => tf.tensor3d([steps.map((step) => [step])]);
+
+  it("answers as calculated by hand, from an .h5 file", async () => {
+    const config = {
+      class_name: "Sequential",
+      config: {
+        name: "sequential",
+        layers: [{ class_name: "GRU", config: { name: "gru", batch_input_shape: [null, 3, 1], ...options } }],
+      },
+    };
+    const path = join(directory, "m.h5");
+    const attributes = {
+      "": { model_config: JSON.stringify(config) },
+      "model_weights/gru": { weight_names: ["0", "1", "2"] },
+    };
+    writeFileSync(path, await h5(weights("model_weights/gru"), attributes));
+    expect(await answer(path, x())).toEqual([expect.closeTo(states(steps).at(-1)!, 5)]);
+  });
+
+  it("answers as calculated by hand in both directions, from a .keras file", async () => {
+    const gru = layer("GRU", { name: "gru", ...options, return_sequences: true });
+    const both = layer("Bidirectional", { name: "both", merge_mode: "concat", layer: gru });
+    const path = writeKeras(
+      "m.keras",
+      sequential([input("x", [3, 1]), both]),
+      await h5({
+        ...weights("layers/bidirectional/forward_layer/cell/vars"),
+        ...weights("layers/bidirectional/backward_layer/cell/vars"),
+      }),
+    );
+    const [forward, backward] = [states(steps), states(steps.toReversed()).toReversed()];
+    const expected = forward.flatMap((one, i) => [one, backward[i]!]);
+    expect(await answer(path, x())).toEqual(expected.map((one) => expect.closeTo(one, 5)));
+  });
+
+  it("answers as calculated by hand as the cell of an RNN, and without biases", async () => {
+    const cell = layer("GRUCell", { name: "cell", ...options });
+    const rnn = layer("RNN", { name: "rnn", cell, return_sequences: false });
+    const path = writeKeras(
+      "m.keras",
+      sequential([input("x", [3, 1]), rnn]),
+      await h5(weights("layers/rnn/cell/vars")),
+    );
+    expect(await answer(path, x())).toEqual([expect.closeTo(states(steps).at(-1)!, 5)]);
+    const { "layers/gru/cell/vars/2": _, ...plain } = weights("layers/gru/cell/vars");
+    const bare = layer("GRU", { name: "gru", ...options, use_bias: false });
+    const other = writeKeras("n.keras", sequential([input("x", [3, 1]), bare]), await h5(plain));
+    expect(await answer(other, x())).toHaveLength(1);
+  });
+});
+
 describe("is refused by name:", () => {
   it("weights without a model", async () => {
     expect(await refusal(await writeH5("m.h5", undefined))).toMatch(
