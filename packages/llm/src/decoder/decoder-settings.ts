@@ -57,6 +57,8 @@ export interface DecoderLimits {
    * with their names, or a warning has them and texts may break them. @default "refuse"
    */
   readonly unheldKeywords?: "refuse" | "warn" | undefined;
+  /** Largest number of images in a request, for a model that takes images. @default 16 */
+  readonly maxImages?: number | undefined;
   /** Tokens of a prompt and its text together. @default `max_position_embeddings` of `config.json` */
   readonly contextLength?: number | undefined;
 }
@@ -87,6 +89,8 @@ export const DECODER_DEFAULTS = {
   prefixCache: true,
   /** Some thousands of tokens of a small model. */
   prefixCacheBytes: 64 * 1024 * 1024,
+  /** Each is encoded on the thread of the running texts, and takes hundreds of tokens. */
+  maxImages: 16,
 };
 
 /** Longest guess. Beyond it, wrong tokens cost more than right ones save. */
@@ -99,6 +103,7 @@ const COUNTS = [
   "prefixDirectoryBytes",
   "prefillTokens",
   "contextLength",
+  "maxImages",
 ] as const;
 
 /** @throws TritonError INVALID_ARG that lists every invalid option */

@@ -15,6 +15,25 @@ export interface PassRow {
   readonly past: KvSlice | undefined;
   /** At least one token. */
   readonly tokens: readonly number[];
+  /** Images of the text, which are at places of its tokens. */
+  readonly images?: PromptImages | undefined;
+}
+
+/** Inputs of a decoder for tokens: the graph that computes them, and what takes the place of some of them. */
+export interface TokenEmbedding {
+  /** Inputs `[rows, columns, size]` for tokens `[rows, columns]`. The array is the caller's. */
+  embed(tokens: Tensor): Promise<Tensor>;
+}
+
+/** Encoded images of a prompt. */
+export interface PromptImages {
+  /**
+   * Writes the inputs for images in place of those of tokens.
+   *
+   * @param first place of the first token in the prompt
+   * @param target inputs of `count` tokens from `offset` on
+   */
+  write(first: number, count: number, target: Float32Array | Uint16Array, offset: number): void;
 }
 
 /** Scores that a pass computes: none, those after the last token of each text, or those after all new tokens. */
@@ -62,6 +81,7 @@ export async function forwardPass(
   );
   const columns = Math.max(...rows.map(({ tokens }) => tokens.length));
   const inputs = passInputs(graph, block, rows, columns, wanted);
+  if (graph.embedding !== undefined) await embedTokens(graph.embedding, inputs, rows, columns);
   const { layers } = graph.kv;
   const names = layers.map(({ output }) => output);
   const outputs = await session.runTensors(inputs, wanted === "none" ? names : ["logits", ...names]);
@@ -103,7 +123,8 @@ function passInputs(
   for (const [row, { past, tokens }] of rows.entries()) {
     const length = past?.length ?? 0;
     for (let i = 0; i < tokens.length; i++) {
-      ids[row * columns + i] = BigInt(tokens[i]!);
+      // Images have negative numbers.
+      ids[row * columns + i] = BigInt(Math.max(0, tokens[i]!));
       positions[row * columns + i] = BigInt(length + i);
     }
     const first = row * total + (graph.kv.isLeft ? 0 : width - length);
@@ -125,6 +146,23 @@ function passInputs(
   }
   for (const [i, { input }] of graph.kv.layers.entries()) inputs.set(input, tensors[i]!);
   return inputs;
+}
+
+/** Turns the tokens of a pass into the inputs of a decoder that takes none. */
+async function embedTokens(
+  embedding: TokenEmbedding,
+  inputs: Map<string, Tensor>,
+  rows: readonly PassRow[],
+  columns: number,
+): Promise<void> {
+  const embedded = await embedding.embed(inputs.get("input_ids")!);
+  const size = embedded.shape[2]!;
+  for (const [row, { past, tokens, images }] of rows.entries()) {
+    const target = embedded.elements as Float32Array | Uint16Array;
+    images?.write(past?.length ?? 0, tokens.length, target, row * columns * size);
+  }
+  inputs.delete("input_ids");
+  inputs.set("inputs_embeds", embedded);
 }
 
 function integers(graph: DecoderGraph, shape: readonly number[], values: BigInt64Array<ArrayBuffer>): Tensor {
@@ -151,12 +189,15 @@ export interface DecoderGraph {
   /** True if the graph computes the logits of the last columns alone, given their number. */
   readonly keepsLastLogits: boolean;
   readonly integers: "INT64" | "INT32";
+  /** Set for a decoder that takes inputs of another graph in place of tokens. */
+  readonly embedding?: TokenEmbedding | undefined;
 }
 
 const PAST_INPUT = /^past_key_values\.(\d+)\.(key|value)$/;
 
 const KNOWN_INPUTS = new Set([
   "input_ids",
+  "inputs_embeds",
   "attention_mask",
   "position_ids",
   "use_cache_branch",
@@ -174,6 +215,7 @@ export function readDecoderGraph(
   file: string,
   config: DecoderConfig,
   isLeft = false,
+  embedding?: TokenEmbedding,
 ): DecoderGraph {
   const inputs = new Map(session.inputs.map((input) => [input.name, input]));
   const outputs = new Map(session.outputs.map((output) => [output.name, output]));
@@ -181,8 +223,19 @@ export function readDecoderGraph(
   const past = session.inputs.filter(({ name }) => PAST_INPUT.test(name));
   const unknown = session.inputs.find(({ name }) => !KNOWN_INPUTS.has(name) && !PAST_INPUT.test(name));
   if (unknown !== undefined) throw fail("the inputs of a text decoder", `the input '${unknown.name}'`);
-  for (const name of ["input_ids", "attention_mask"]) {
+  const takesTokens = inputs.has("input_ids");
+  if (!takesTokens && inputs.has("inputs_embeds") && embedding === undefined) {
+    throw fail("the graph 'embed_tokens' beside it, because it has the input 'inputs_embeds'", "none");
+  }
+  for (const name of [embedding === undefined ? "input_ids" : "inputs_embeds", "attention_mask"]) {
     if (!inputs.has(name)) throw fail(`the input '${name}'`, listedNames(inputs.keys()));
+  }
+  const positions = inputs.get("position_ids");
+  if (positions !== undefined && positions.shape.length !== 2) {
+    throw fail(
+      "'position_ids' with 2 dimensions",
+      `${positions.shape.length}: positions in three dimensions, as Qwen2-VL has them, are not supported`,
+    );
   }
   if (past.length === 0) {
     throw fail(
@@ -194,14 +247,16 @@ export function readDecoderGraph(
   const layers = past.map((input) => layerOf(input, outputs, config, fail));
   const datatype = past[0]!.dtype;
   if (datatype !== "FP32" && datatype !== "FP16") throw fail("keys and values of FP32 or FP16", datatype);
-  const integers = inputs.get("input_ids")!.dtype;
-  if (integers !== "INT64" && integers !== "INT32") throw fail("'input_ids' of INT64 or INT32", integers);
+  const named = takesTokens ? "input_ids" : "attention_mask";
+  const integers = inputs.get(named)!.dtype;
+  if (integers !== "INT64" && integers !== "INT32") throw fail(`'${named}' of INT64 or INT32`, integers);
   return {
     kv: { layers, datatype, isLeft },
     hasPositions: inputs.has("position_ids"),
     hasCacheBranch: inputs.has("use_cache_branch"),
     keepsLastLogits: inputs.has("num_logits_to_keep"),
     integers,
+    embedding,
   };
 }
 
