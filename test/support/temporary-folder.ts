@@ -2,6 +2,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
+/** Begin of the names of folders that files of tests share until the end of the run. */
+export const KEPT = "kept-";
+
 /**
  * Runs once: gives the tests and the programs that they start a temporary folder of their own, which is removed after
  * the last test. So a program that ends before it cleans up leaves nothing behind. Names what was left in it. Names and
@@ -16,7 +19,7 @@ export default function makeTemporaryFolder(): (() => void) | undefined {
   for (const name of ["TMPDIR", "TEMP", "TMP"]) process.env[name] = folder;
   return () => {
     for (const program of endPrograms(folder)) console.warn(`left running, and ended: ${program}`);
-    const left = readdirSync(folder);
+    const left = readdirSync(folder).filter((name) => !name.startsWith(KEPT));
     if (left.length > 0) console.warn(`left in the temporary folder, and removed: ${left.sort().join(", ")}`);
     rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   };
