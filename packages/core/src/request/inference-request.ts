@@ -175,8 +175,17 @@ type Rare =
       | "batcherStart"
       | "gate"
     )
-  | ("correlationId" | "sequenceStart" | "sequenceEnd" | "sequence" | "leaveCallGraph" | "due" | "order")
-  | ("share" | "charge" | "ticket" | "batchKey" | "batchCost");
+  | (
+      | "sequence"
+      | "leaveCallGraph"
+      | "due"
+      | "order"
+      | "share"
+      | "charge"
+      | "ticket"
+      | "batchKey"
+      | "batchCost"
+    );
 
 /**
  * A request: its content as the sender made it, and the state of its processing. Decoders make it and write what the
@@ -244,9 +253,9 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
   sender: RequestSender;
 
   // Position in its sequence: the sender's, unless the scheduler makes an iterative sequence of the request.
-  declare correlationId: bigint | string | undefined;
-  declare sequenceStart: boolean;
-  declare sequenceEnd: boolean;
+  correlationId: bigint | string | undefined = undefined;
+  sequenceStart = false;
+  sequenceEnd = false;
 
   // Written by validation.
   /** Rows along the batch axis; 0 for a model without one. */
@@ -319,7 +328,7 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
 
   /**
    * Members that are declared above without a value, because few requests set them. The others share these, so that a
-   * request which waits is 180 bytes smaller: each collection of young objects copies it.
+   * request which waits is 130 bytes smaller: each collection of young objects copies it.
    */
   static {
     const unset: { [Name in Rare]: InferenceRequest[Name] } = {
@@ -327,9 +336,6 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
       clientLimitMs: 0,
       reserveMs: 0,
       routingKey: "",
-      correlationId: undefined,
-      sequenceStart: false,
-      sequenceEnd: false,
       reshapeOutputs: undefined,
       leaveCallGraph: undefined,
       due: Number.POSITIVE_INFINITY,
