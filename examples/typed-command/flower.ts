@@ -21,7 +21,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 
-await using client = createClient<Models>(values.url, { initTimeoutMs: 2_000 });
+await using client = createClient<Models>(values.url, { initTimeoutMs: 10_000 });
 try {
   const measures = Float32Array.from(positionals, Number);
   const [best] = await client.model("flowers").classify("scores", { measures });
