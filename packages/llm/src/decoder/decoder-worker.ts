@@ -83,9 +83,14 @@ async function openDecoder(
     if (TritonError.from(error).code === "NOT_FOUND") return undefined;
     throw error;
   });
-  const session = await openSession(files.model, instance, { ...settings, onWarning: warn });
   const operators = await operatorsOf(files.model, [FUSED_ATTENTION, ...DYNAMIC_QUANTIZATION]);
   const isFused = operators.has(FUSED_ATTENTION);
+  // The operator appends to keys and values where they are.
+  const session = await openSession(files.model, instance, {
+    ...settings,
+    inPlace: isFused,
+    onWarning: warn,
+  });
   const quantized = DYNAMIC_QUANTIZATION.find((name) => operators.has(name));
   if (quantized !== undefined && !batchInvariant) {
     warn(

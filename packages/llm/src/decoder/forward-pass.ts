@@ -17,6 +17,8 @@ export interface PassRow {
   readonly tokens: readonly number[];
   /** Images of the text, which are at places of its tokens. */
   readonly images?: PromptImages | undefined;
+  /** Tokens that it is known to get, for which memory is taken at once. @default those of this pass */
+  readonly room?: number | undefined;
 }
 
 /** Inputs of a decoder for tokens: the graph that computes them, and what takes the place of some of them. */
@@ -75,33 +77,29 @@ export async function forwardPass(
   rows: readonly PassRow[],
   wanted: WantedScores,
 ): Promise<PassResult[]> {
-  const block = alignRows(
-    rows.map(({ past }) => past),
-    graph.kv,
-  );
+  const { kv } = graph;
   const columns = Math.max(...rows.map(({ tokens }) => tokens.length));
-  const inputs = passInputs(graph, block, rows, columns, wanted);
+  const pasts = rows.map(({ past }) => past);
+  const length = Math.max(...pasts.map((past) => past?.length ?? 0));
+  const isInPlace = kv.isLeft === true && session.writesInPlace;
+  const block = isInPlace
+    ? blockWithRoom(pasts, kv, length + columns, Math.max(...rows.map(({ room = 0 }) => room)))
+    : alignRows(pasts, kv);
+  const inputs = passInputs(graph, block, length + columns, rows, columns, wanted);
   if (graph.embedding !== undefined) await embedTokens(graph.embedding, inputs, rows, columns);
-  const { layers } = graph.kv;
-  const names = layers.map(({ output }) => output);
-  const outputs = await session.runTensors(inputs, wanted === "none" ? names : ["logits", ...names]);
-  const next: KvBlock = {
-    tensors: names.map((name) => outputs.get(name)!),
-    rows: rows.length,
-    width: block.width + columns,
-  };
+  const names = kv.layers.map(({ output }) => output);
+  const into = new Map(isInPlace ? names.map((name, i) => [name, block.tensors[i]!]) : []);
+  const outputs = await session.runTensors(inputs, wanted === "none" ? names : ["logits", ...names], into);
+  const next: KvBlock = isInPlace
+    ? block
+    : { tensors: names.map((name) => outputs.get(name)!), rows: rows.length, width: length + columns };
   // What the run has read is in what it returned. Prefixes that are kept may still use a block of their own.
-  if (!block.isKept) free(block);
+  if (next !== block && !block.isKept) free(block);
   const logits = outputs.get("logits");
   return rows.map(({ past, tokens }, row) => {
-    const length = past?.length ?? 0;
+    const own = past?.length ?? 0;
     return {
-      past: {
-        block: next,
-        row,
-        start: graph.kv.isLeft ? 0 : block.width - length,
-        length: length + tokens.length,
-      },
+      past: { block: next, row, start: kv.isLeft ? 0 : length - own, length: own + tokens.length },
       scores: logits === undefined ? undefined : scoresOf(logits, row, tokens.length - 1, columns),
       scoresAfter: (index) => scoresOf(logits!, row, index, columns),
     };
@@ -110,13 +108,14 @@ export async function forwardPass(
 
 function passInputs(
   graph: DecoderGraph,
-  { tensors, width }: KvBlock,
+  { tensors }: KvBlock,
+  total: number,
   rows: readonly PassRow[],
   columns: number,
   wanted: WantedScores,
 ): Map<string, Tensor> {
   const count = rows.length;
-  const total = width + columns;
+  const width = total - columns;
   const ids = new BigInt64Array(count * columns);
   const positions = new BigInt64Array(count * columns);
   const mask = new BigInt64Array(count * total);
@@ -314,7 +313,7 @@ export function bytesPerToken({ layers, datatype }: KvLayout): number {
 
 /**
  * Keys and values of several texts, as the graph takes and returns them: for each layer a tensor
- * `[rows, heads, width, size]`. It never changes, so several texts may use parts of it.
+ * `[rows, heads, width, size]`. Columns that are in use never change, so several texts may use parts of it.
  */
 export interface KvBlock {
   readonly tensors: readonly Tensor[];
@@ -348,8 +347,47 @@ export function alignRows(slices: readonly (KvSlice | undefined)[], layout: KvLa
   const block = slices[0]?.block;
   const width = Math.max(...slices.map((slice) => slice?.length ?? 0));
   // Without free columns: an operator may count them as tokens of the context.
-  const isTight = block !== undefined && block.width === width;
-  if (isTight && block.rows === slices.length && slices.every(isInPlace)) return block;
+  if (block?.width === width && isWhole(slices, block, layout)) return block;
+  return copied(slices, layout, width);
+}
+
+/** True if slices are all rows of a block, in its order. */
+function isWhole(slices: readonly (KvSlice | undefined)[], block: KvBlock, { isLeft }: KvLayout): boolean {
+  return (
+    block.rows === slices.length &&
+    slices.every((slice, row) => {
+      if (slice?.block !== block || slice.row !== row) return false;
+      return isLeft ? slice.start === 0 : slice.start + slice.length === block.width;
+    })
+  );
+}
+
+/** Columns beyond those that are needed, so that a block is copied once in so many steps. */
+const SPARE_COLUMNS = 64;
+
+/**
+ * Puts slices below each other in a block to which the operator appends in place: it has free columns at the right, and
+ * nobody else uses it. Returns the block of the slices itself if it is like this.
+ *
+ * @param width columns that the next pass uses
+ * @param known columns that the texts will use at least
+ */
+function blockWithRoom(
+  slices: readonly (KvSlice | undefined)[],
+  layout: KvLayout,
+  width: number,
+  known: number,
+): KvBlock {
+  const block = slices[0]?.block;
+  const isOwn = block !== undefined && !block.isKept && isWhole(slices, block, layout);
+  if (isOwn && block.width >= width) return block;
+  const larger = copied(slices, layout, Math.max(width, known) + SPARE_COLUMNS);
+  if (isOwn) free(block);
+  return larger;
+}
+
+/** Copies slices to a block of a width. */
+function copied(slices: readonly (KvSlice | undefined)[], layout: KvLayout, width: number): KvBlock {
   const tensors = layout.layers.map((layer, i) => {
     const { heads, size } = layer;
     const elements = newElements(layout.datatype, slices.length * heads * width * size);
@@ -360,11 +398,6 @@ export function alignRows(slices: readonly (KvSlice | undefined)[], layout: KvLa
     return Tensor.fromElements(layout.datatype, [slices.length, heads, width, size], elements);
   });
   return { tensors, rows: slices.length, width };
-
-  function isInPlace(slice: KvSlice | undefined, row: number): boolean {
-    if (slice?.block !== block || slice?.row !== row) return false;
-    return layout.isLeft ? slice.start === 0 : slice.start + slice.length === block!.width;
-  }
 }
 
 /** Takes what is transferred to it and drops it, because nothing can come from it. */

@@ -172,6 +172,7 @@ export class GenerationEngine {
       past: text.past,
       tokens: text.tokens.slice(text.computed, text.computed + count),
       images: text.images,
+      room: text.tokens.length,
     }));
     const completes = plan.map(({ text, count }) => text.pending === count);
     const texts = plan.map(({ text }) => text);
