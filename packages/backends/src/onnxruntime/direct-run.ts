@@ -67,7 +67,8 @@ export class DirectRun {
       return BigInt(value);
     };
     try {
-      for (const [i, name] of [...inputs.keys()].entries()) this.#inputValues[i] = valueFor(inputs.get(name)!);
+      for (const [i, name] of [...inputs.keys()].entries())
+        this.#inputValues[i] = valueFor(inputs.get(name)!);
       for (const [i, name] of names.entries()) {
         const tensor = into.get(name);
         this.#outputValues[i] = tensor === undefined ? 0n : valueFor(tensor);
