@@ -53,8 +53,11 @@ export class LearnedTimes {
     const running = this.#running.get(payload);
     if (running === undefined) return undefined;
     this.#running.delete(payload);
-    this.lastEnd = now;
     const { times, rows, startedAt } = running;
+    // A batch does not run if all of its requests were cancelled before it began.
+    const isCancelled = payload.requests.every(({ cancelReason }) => cancelReason !== undefined);
+    if (isCancelled && now === startedAt) return undefined;
+    this.lastEnd = now;
     times.learn(rows, now - startedAt);
     if (times.known) this.#byKind.set(instance.placement.kind, times);
     return now - startedAt;
