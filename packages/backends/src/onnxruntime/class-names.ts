@@ -4,10 +4,10 @@ import type { DescribedTensor } from "@tritonjs/protocol";
 import {
   type ByteSource,
   bytesSource,
+  fieldText,
   fileSource,
   messages,
   type Span,
-  text,
   textIn,
   walkMessage,
 } from "./onnx-file.js";
@@ -82,7 +82,9 @@ export function readClassNames(model: string | Uint8Array): readonly (readonly s
 function namesOfMetadata(source: ByteSource): string[][] {
   const entries = messages(source, 0, source.length, MODEL.metadata).filter(isShort);
   const texts = new Map(
-    entries.map((entry) => [text(source, entry, ENTRY.key), text(source, entry, ENTRY.value)] as const),
+    entries.map(
+      (entry) => [fieldText(source, entry, ENTRY.key), fieldText(source, entry, ENTRY.value)] as const,
+    ),
   );
   return METADATA_KEYS.flatMap((key) => namesOfText(texts.get(key) ?? "") ?? []);
 }
@@ -152,19 +154,19 @@ function unquoted(literal: string): string {
 
 function namesOfOperators(source: ByteSource): string[][] {
   const sets = messages(source, 0, source.length, MODEL.operatorSet);
-  if (!sets.some((set) => text(source, set, OPERATOR_SET.domain) === "ai.onnx.ml")) return [];
+  if (!sets.some((set) => fieldText(source, set, OPERATOR_SET.domain) === "ai.onnx.ml")) return [];
   const graph = messages(source, 0, source.length, MODEL.graph)[0];
   if (graph === undefined) return [];
   const found: string[][] = [];
   const chosenFrom = new Set<string>();
   for (const node of messages(source, graph.start, graph.end, GRAPH.node)) {
-    const operator = text(source, node, NODE.operator);
+    const operator = fieldText(source, node, NODE.operator);
     if (CLASSIFIERS.includes(operator)) found.push(...namesOfAttributes(source, node));
-    else if (CHOOSERS.includes(operator)) chosenFrom.add(text(source, node, NODE.input));
+    else if (CHOOSERS.includes(operator)) chosenFrom.add(fieldText(source, node, NODE.input));
   }
   if (chosenFrom.size === 0) return found;
   for (const tensor of messages(source, graph.start, graph.end, GRAPH.initializer)) {
-    if (!chosenFrom.has(text(source, tensor, TENSOR.name))) continue;
+    if (!chosenFrom.has(fieldText(source, tensor, TENSOR.name))) continue;
     found.push(stringsIn(source, tensor, TENSOR.strings));
   }
   return found;
@@ -180,7 +182,7 @@ function stringsIn(source: ByteSource, span: Span, field: number): string[] {
 function namesOfAttributes(source: ByteSource, node: Span): string[][] {
   const attributes = new Map<string, Span>();
   for (const attribute of messages(source, node.start, node.end, NODE.attribute)) {
-    attributes.set(text(source, attribute, ATTRIBUTE.name), attribute);
+    attributes.set(fieldText(source, attribute, ATTRIBUTE.name), attribute);
   }
   const strings = (name: string) => {
     const attribute = attributes.get(name);

@@ -52,7 +52,7 @@ export function readOnnx(model: string | Uint8Array): OnnxDescription {
     if (graph === undefined) throw new RangeError("it has no graph");
     const weights = new Set(
       messages(source, graph.start, graph.end, GRAPH.initializer).map((tensor) =>
-        text(source, tensor, TENSOR.name),
+        fieldText(source, tensor, TENSOR.name),
       ),
     );
     const values = (field: number) =>
@@ -83,7 +83,7 @@ export function messages(source: ByteSource, start: number, end: number, number:
 }
 
 /** The first text of a message with a number; empty without one. */
-export function text(source: ByteSource, span: Span, number: number): string {
+export function fieldText(source: ByteSource, span: Span, number: number): string {
   for (const field of walkMessage(source, span.start, span.end)) {
     if (field.number === number && "start" in field) return textIn(source, field);
   }
@@ -102,7 +102,7 @@ function number(source: ByteSource, span: Span, wanted: number): number | undefi
 }
 
 function readValue(source: ByteSource, value: Span): OnnxValue {
-  const name = text(source, value, VALUE.name);
+  const name = fieldText(source, value, VALUE.name);
   const type = messages(source, value.start, value.end, VALUE.type)[0];
   if (type === undefined) return { name, elementType: undefined, dims: undefined };
   const tensor = messages(source, type.start, type.end, TYPE.tensor)[0];
