@@ -162,7 +162,7 @@ class Player implements TapeHead {
         model!.freed(first);
         break;
       case ENTRY.health:
-        model!.changeHealth(first, reader.field(2) === 1);
+        model!.changeHealth(first, reader.field(1) === 1, this.#whyDead(reader.field(2), reader.field(3)));
         break;
       case ENTRY.cancel:
         this.#cancel();
@@ -268,6 +268,10 @@ class Player implements TapeHead {
     const reader = this.#reader;
     const request = this.#requests.get(reader.field(0));
     request?.cancel(this.#error(reader.field(1), reader.field(2)));
+  }
+
+  #whyDead(code: number, reason: number): TritonError | undefined {
+    return this.tape.textOf(code) === "" ? undefined : this.#error(code, reason);
   }
 
   #error(code: number, reason: number): TritonError {
@@ -541,9 +545,8 @@ class PlayedModel implements RequestObserver {
     else instance.executor.onRoom();
   }
 
-  changeHealth(number: number, healthy: boolean): void {
-    const instance = this.#instances[number] ?? this.#group.instances[0];
-    instance?.executor.onHealth?.(healthy);
+  changeHealth(number: number, healthy: boolean, reason: TritonError | undefined): void {
+    this.#instances[number]?.executor.onHealth?.(healthy, reason);
   }
 
   join(placement: number, number: number): void {

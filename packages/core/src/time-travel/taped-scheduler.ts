@@ -126,7 +126,6 @@ export function initialValue(what: number): number {
 export class TapedUser implements InstanceUser {
   readonly opened: InstanceUser["opened"];
   readonly closed: InstanceUser["closed"];
-  readonly #healthOf = new Map<ModelInstance, number>();
   #known: readonly ModelInstance[];
   #isLoaded = false;
 
@@ -165,17 +164,13 @@ export class TapedUser implements InstanceUser {
     this.head.within(() => this.inner.slotFreed?.());
   }
 
-  healthChanged(healthy: boolean): void {
+  healthChanged(healthy: boolean, instance: ModelInstance): void {
     this.look();
-    let changed = -1;
-    for (const instance of this.group.instances) {
-      const state = healthState(instance);
-      if (this.#healthOf.get(instance) === state) continue;
-      this.#healthOf.set(instance, state);
-      changed = numberOf(instance);
-    }
-    this.head.step(ENTRY.health, this.model, changed, this.part, healthy ? 1 : 0);
-    this.head.within(() => this.inner.healthChanged?.(healthy));
+    const { head, model } = this;
+    const { code = "", reason = "" } = instance.unhealthyReason ?? {};
+    const why = [head.text(code), head.text(reason)];
+    head.step(ENTRY.health, model, numberOf(instance), healthy ? 1 : 0, ...why);
+    head.within(() => this.inner.healthChanged?.(healthy, instance));
   }
 
   started(instance: ModelInstance, payload: Payload): void {
@@ -207,7 +202,6 @@ export class TapedUser implements InstanceUser {
     this.#known = serving;
     for (const one of serving) {
       if (before.includes(one)) continue;
-      this.#healthOf.set(one, healthState(one));
       this.head.step(
         ENTRY.join,
         this.model,
@@ -304,8 +298,4 @@ export function endingOf(error: unknown): string {
 
 function numberOf(instance: ModelInstance | undefined): number {
   return instance instanceof TapedInstance ? instance.number : -1;
-}
-
-function healthState({ healthy, unhealthyReason }: ModelInstance): number {
-  return (healthy ? 1 : 0) + (unhealthyReason === undefined ? 0 : 2);
 }
