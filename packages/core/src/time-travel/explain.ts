@@ -1,6 +1,8 @@
 import { TritonError } from "@tritonjs/protocol";
 import { ARRIVAL, BEGIN, ENTRY, type Tape, TapeReader } from "./tape.js";
 
+export { Tape } from "./tape.js";
+
 /** A request of a recording. Times are milliseconds from its beginning. */
 export interface RecordedRequest {
   /** Number in the order of arrival. */

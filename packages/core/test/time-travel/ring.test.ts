@@ -59,7 +59,9 @@ test("replays from the first moment of rest, and explains what came before", asy
   // Never at rest for 30 s.
   await send(6000, 5);
   const busy = tape();
-  await expect(replayScheduling(busy)).rejects.toThrow(/cannot be replayed: expected a moment at which nothing/);
+  await expect(replayScheduling(busy)).rejects.toThrow(
+    /cannot be replayed: expected a moment at which nothing/,
+  );
   expect(explainRequest(timelineOf(busy), "r5000").batch?.rows).toBe(2);
   await send(20, 100);
   await send(60, 100);
