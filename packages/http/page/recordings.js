@@ -7,9 +7,9 @@ import { explainRequest, Tape, timelineOf } from "./time-travel.js";
 /** Rows of a list, and batches of a timeline, that are drawn at most. */
 const MOST_ROWS = 30;
 const MOST_BATCHES = 500;
-/** Batches that a timeline shows at first, about. */
+/** Batches of usual length that a lane has room for at first, about. */
 const SEEN_AT_FIRST = 12;
-const SPANS = [1, 10, 100, 1000, 10_000, 60_000];
+const SPANS = [1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 60_000];
 
 const nameOf = ({ id, number: index }) => (id === "" ? `#${index}` : `${id} (#${index})`);
 const exact = (ms) => `${ms.toFixed(3)} ms`;
@@ -132,7 +132,8 @@ function ModelTimeline({ timeline, model }) {
   const { events, batches } = model;
   const [step, setStep] = useState(0);
   const [span, setSpan] = useState(() => {
-    const wanted = (timeline.durationMs * SEEN_AT_FIRST) / Math.max(1, batches.length);
+    const busyMs = batches.reduce((sum, { startedMs, endedMs }) => sum + (endedMs ?? startedMs) - startedMs, 0);
+    const wanted = (busyMs * SEEN_AT_FIRST) / Math.max(1, batches.length);
     return SPANS.find((one) => one >= wanted) ?? SPANS.at(-1);
   });
   const [asked, setAsked] = useState("");
@@ -242,7 +243,7 @@ const delayOf = ({ endedMs, dueMs, arrivedMs }) => (endedMs === null ? -1 : ende
 /** Why one request was late. */
 function Why({ timeline, model, asked, setAsked, explain }) {
   const [typed, setTyped] = useState("");
-  const latest = useMemo(
+  const slowest = useMemo(
     () => [...model.requests].sort((a, b) => delayOf(b) - delayOf(a)).slice(0, 5),
     [model],
   );
@@ -270,7 +271,7 @@ function Why({ timeline, model, asked, setAsked, explain }) {
       <button>Explain</button>
       <span role="status" class="bad">${fault}</span>
     </form>
-    ${list("Latest answers", latest)}
+    ${list("Slowest requests", slowest)}
     ${
       found !== undefined &&
       html`<pre tabindex="0" aria-label="Explanation">${found.text}</pre>
