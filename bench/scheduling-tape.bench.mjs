@@ -52,5 +52,7 @@ for (let round = 0; round < ROUNDS + 1; round++) {
 }
 for (const { name, us, ratios, bytes } of cases) {
   const kept = bytes > 0 ? `, ${bytes.toFixed(0)} bytes kept a request` : "";
-  console.log(`${name}: ${median(us).toFixed(2)} µs of CPU a request, ratio ${median(ratios).toFixed(2)}${kept}`);
+  console.log(
+    `${name}: ${median(us).toFixed(2)} µs of CPU a request, ratio ${median(ratios).toFixed(2)}${kept}`,
+  );
 }

@@ -132,7 +132,10 @@ function ModelTimeline({ timeline, model }) {
   const { events, batches } = model;
   const [step, setStep] = useState(0);
   const [span, setSpan] = useState(() => {
-    const busyMs = batches.reduce((sum, { startedMs, endedMs }) => sum + (endedMs ?? startedMs) - startedMs, 0);
+    const busyMs = batches.reduce(
+      (sum, { startedMs, endedMs }) => sum + (endedMs ?? startedMs) - startedMs,
+      0,
+    );
     const wanted = (busyMs * SEEN_AT_FIRST) / Math.max(1, batches.length);
     return SPANS.find((one) => one >= wanted) ?? SPANS.at(-1);
   });

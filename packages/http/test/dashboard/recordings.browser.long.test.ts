@@ -62,12 +62,16 @@ describe.runIf(hasBrowser)("recordings in the dashboard", () => {
     const recorded = await openDashboard({ schedulingTape: recording });
     await recorded.double.inferSample({ x: [1] }, { id: "<b>one</b>" });
     const { root } = await openDashboard({}, CALM);
-    const { page, complaints } = await openPage(browser, `${root}/`, { viewport: { width: 400, height: 800 } });
+    const { page, complaints } = await openPage(browser, `${root}/`, {
+      viewport: { width: 400, height: 800 },
+    });
     await page.getByText("This server records nothing").waitFor();
     expect(await page.getByRole("button", { name: /server's recording/ }).count()).toBe(0);
     const file = page.getByLabel("Recording", { exact: true });
     await file.setInputFiles({ name: "cat.png", mimeType: "image/png", buffer: Buffer.from("meow") });
-    await page.getByText("cat.png is not a recording of the scheduling: expected a file that begins").waitFor();
+    await page
+      .getByText("cat.png is not a recording of the scheduling: expected a file that begins")
+      .waitFor();
     const buffer = Buffer.from(recording.bytes());
     await file.setInputFiles({ name: "one.tape", mimeType: "application/octet-stream", buffer });
     await page.locator(".moment").getByText("request <b>one</b> (#0) arrives").waitFor();
