@@ -107,7 +107,7 @@ const FORGETFUL: readonly LoadKind[] = [
 test.for(FORGETFUL)(
   "replays the end of a load from a moment of rest to the same batches: %s",
   async (kind) => {
-    const recording = recordScheduling({ keep: "last", seconds: 0.05 });
+    const recording = recordScheduling({ keep: "last", maxBytes: 16 * 1024 });
     const tape = await recordedLoad(kind, { seed: 3, count: 150, tape: recording, resting: true });
     const replay = await replayScheduling(tape);
     expect(replay).toMatchObject({ identical: true, difference: undefined });
