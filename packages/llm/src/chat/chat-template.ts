@@ -2,7 +2,6 @@ import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Template } from "@huggingface/jinja";
 import { definedMembers, errorFor, TritonError } from "@tritonjs/protocol";
-import { isImagePart } from "./image-parts.js";
 import { JoinFault, printed, type TemplateFunction, templateValue, type Value } from "./python-values.js";
 import { detectReasoning, type ReasoningForm } from "./reasoning-form.js";
 import { evaluateTemplate, type TemplateNode } from "./template-evaluator.js";
@@ -200,6 +199,11 @@ export interface ChatContentPart {
   /** Address of an image, as transformers has it. */
   readonly image?: string;
   readonly url?: string;
+}
+
+/** True for the parts of a message that are images: `image_url` of OpenAI, and `image` of transformers. */
+export function isImagePart({ type }: ChatContentPart): boolean {
+  return type === "image_url" || type === "image";
 }
 
 /** Call of a tool in an assistant's message, as in OpenAI's API. */

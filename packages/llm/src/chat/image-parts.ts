@@ -1,15 +1,10 @@
 import { errorFor, type TritonError } from "@tritonjs/protocol";
-import type { ChatContentPart, ChatMessage } from "./chat-template.js";
+import { type ChatContentPart, type ChatMessage, isImagePart } from "./chat-template.js";
 
 /** An image of a chat, and its place in the messages for errors. */
 export interface ChatImage {
   readonly path: string;
   readonly file: Uint8Array;
-}
-
-/** True for the parts of a message that are images: `image_url` of OpenAI, and `image` of transformers. */
-export function isImagePart({ type }: ChatContentPart): boolean {
-  return type === "image_url" || type === "image";
 }
 
 /** Address of an image part; undefined for a part without one. */
