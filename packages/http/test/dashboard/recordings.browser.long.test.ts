@@ -29,7 +29,6 @@ describe.runIf(hasBrowser)("recordings in the dashboard", () => {
     await Promise.all(sent);
     await sendByDeadlines(triton);
     const { page, complaints } = await openPage(browser, `${root}/`);
-    page.setDefaultTimeout(20000);
     await page.getByText("No recording is open.").waitFor();
     await page.getByRole("button", { name: "Load the server's recording" }).click();
     const moment = page.locator(".moment");
