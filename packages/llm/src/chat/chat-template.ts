@@ -2,10 +2,13 @@ import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Template } from "@huggingface/jinja";
 import { definedMembers, errorFor, TritonError } from "@tritonjs/protocol";
+import { type ChatContentPart, isImagePart } from "./image-parts.js";
 import { JoinFault, printed, type TemplateFunction, templateValue, type Value } from "./python-values.js";
 import { detectReasoning, type ReasoningForm } from "./reasoning-form.js";
 import { evaluateTemplate, type TemplateNode } from "./template-evaluator.js";
 import { detectToolCallFamily, type ToolCallFamily } from "./tool-call-family.js";
+
+export type { ChatContentPart } from "./image-parts.js";
 
 /** Input of {@link ChatTemplate.render}. */
 export interface ChatTemplateInput {
@@ -186,24 +189,6 @@ function clockOf({ now }: ChatTemplateOptions): () => Date {
 /** Returns a copy without undefined members, because a template would treat them as given. */
 function withoutUndefined(tools: readonly ChatTool[]): unknown {
   return JSON.parse(JSON.stringify(tools));
-}
-
-/** Part of a message's content: a text, or an image for a model that takes images. */
-export interface ChatContentPart {
-  /** Kind of the part: `text`, or `image_url` or `image` for an image. */
-  readonly type: string;
-  /** Text of the part. */
-  readonly text?: string;
-  /** Address of an image, as in OpenAI's API: a data URL. */
-  readonly image_url?: string | { readonly url: string; readonly detail?: string };
-  /** Address of an image, as transformers has it. */
-  readonly image?: string;
-  readonly url?: string;
-}
-
-/** True for the parts of a message that are images: `image_url` of OpenAI, and `image` of transformers. */
-export function isImagePart({ type }: ChatContentPart): boolean {
-  return type === "image_url" || type === "image";
 }
 
 /** Call of a tool in an assistant's message, as in OpenAI's API. */

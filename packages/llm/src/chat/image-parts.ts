@@ -1,10 +1,30 @@
 import { errorFor, type TritonError } from "@tritonjs/protocol";
-import { type ChatContentPart, type ChatMessage, isImagePart } from "./chat-template.js";
+
+/** Part of a message's content: a text, or an image for a model that takes images. */
+export interface ChatContentPart {
+  /** Kind of the part: `text`, or `image_url` or `image` for an image. */
+  readonly type: string;
+  /** Text of the part. */
+  readonly text?: string;
+  /** Address of an image, as in OpenAI's API: a data URL. */
+  readonly image_url?: string | { readonly url: string; readonly detail?: string };
+  /** Address of an image, as transformers has it. */
+  readonly image?: string;
+  readonly url?: string;
+}
+
+/** Messages, as far as images are concerned. */
+type Messages = readonly { readonly content?: unknown }[];
 
 /** An image of a chat, and its place in the messages for errors. */
 export interface ChatImage {
   readonly path: string;
   readonly file: Uint8Array;
+}
+
+/** True for the parts of a message that are images: `image_url` of OpenAI, and `image` of transformers. */
+export function isImagePart({ type }: ChatContentPart): boolean {
+  return type === "image_url" || type === "image";
 }
 
 /** Address of an image part; undefined for a part without one. */
@@ -15,7 +35,7 @@ export function imageUrlOf({ image_url, image, url }: ChatContentPart): string |
 
 /** The image parts of a chat in their order, each with its place. */
 export function imageParts(
-  messages: readonly ChatMessage[],
+  messages: Messages,
 ): readonly { readonly path: string; readonly part: ChatContentPart }[] {
   return messages.flatMap(({ content }, index) => {
     if (!Array.isArray(content)) return [];
@@ -30,7 +50,7 @@ export function imageParts(
  *
  * @throws TritonError INVALID_ARG for a part without a data URL in base64
  */
-export function chatImages(messages: readonly ChatMessage[]): readonly ChatImage[] {
+export function chatImages(messages: Messages): readonly ChatImage[] {
   return imageParts(messages).map(({ path, part }) => {
     const url = imageUrlOf(part);
     const file = url === undefined ? undefined : dataOf(url);

@@ -1,12 +1,6 @@
-import {
-  type ChatContentPart,
-  type ChatMessage,
-  type ChatTool,
-  isImagePart,
-  withTexts,
-} from "../chat/chat-template.js";
+import { type ChatContentPart, type ChatMessage, type ChatTool, withTexts } from "../chat/chat-template.js";
 import type { ToolChoice, ToolUse } from "../chat/forced-calls.js";
-import { imageUrlOf } from "../chat/image-parts.js";
+import { imageUrlOf, isImagePart } from "../chat/image-parts.js";
 import { checkLength, emptyField, invalidField, missingField, shown, wrongType } from "./openai-error.js";
 import {
   type Fields,

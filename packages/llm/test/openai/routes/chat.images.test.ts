@@ -133,10 +133,11 @@ it("images of the Responses API are seen", async () => {
 
 it("files that are not images, or not what the model takes, are refused by what they are", async () => {
   const { url, triton } = await serve();
-  triton.bind({
+  const stories = triton.bind({
     modelName: "stories",
     inferFunc: textGeneration({ directory: STORIES, intraOpNumThreads: 1 }),
   });
+  await stories.ready();
   const canvas = (width: number, height: number) =>
     sharp({ create: { width, height, channels: 3, background: "red" } });
   const animation = await sharp(
