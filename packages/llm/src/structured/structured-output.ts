@@ -151,7 +151,7 @@ export interface TokenConstraint {
   /**
    * Resolves to the tokens that the next step may sample: bit `id & 31` of word `id >> 5` is 1 if the token is allowed.
    * The mask has at least one bit set until the constraint is finished, and bits for the whole width of the logits.
-   * Called right after {@link accept}, it is computed while the model runs. Two calls without `accept` between them
+   * Called right after {@link accept}, it need not wait for the next scores. Two calls without `accept` between them
    * give the same array, which must not be changed.
    *
    * @throws TritonError INTERNAL once the constraint is finished or released
