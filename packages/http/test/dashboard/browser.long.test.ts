@@ -165,7 +165,7 @@ describe.runIf(hasBrowser)("the dashboard in a browser", () => {
     await page.getByRole("button", { name: "mean_color" }).click();
     await page.getByLabel("From").selectOption("image file");
     await page
-      .locator("input[type=file]")
+      .locator('input[accept="image/*"]')
       .setInputFiles({ name: "red.png", mimeType: "image/png", buffer: RED });
     await infer(page).click();
     await answers(page)
