@@ -3,13 +3,14 @@
     python torch_to_onnx.py model.pt model.onnx < settings.json
 
 The settings are {"inputs": {name: {"shape": [...], "dtype": "FP32"}}, "rows": true, "opset": 17}; shapes have no rows
-where `rows` is true. Beside the ONNX file it writes <model.onnx>.samples.json: inputs, and the outputs of PyTorch for
+where `rows` is true. A program of `torch.export` has shapes and types of its own, which `inputs` may override. Beside the ONNX file it writes <model.onnx>.samples.json: inputs, and the outputs of PyTorch for
 them. A fault is one line on stderr that begins with `error: `, and the exit code 3.
 """
 
 import base64
 import inspect
 import json
+import re
 import sys
 import zipfile
 
@@ -48,7 +49,7 @@ def kind_of(path):
 
 
 def load(torch, path):
-    """The model, and the names of its inputs."""
+    """The model, the form of it that a trace can record, the names of its inputs, and examples of those in the file."""
     kind = kind_of(path)
     if kind == "pickle":
         raise Fault(
@@ -61,10 +62,69 @@ def load(torch, path):
                 "a program of torch.export needs torch %d.%d or newer, got %s; save TorchScript instead: "
                 "torch.jit.save(torch.jit.trace(model, inputs), 'model.pt')" % (*LEAST_EXPORT, torch.__version__)
             )
-        program = torch.export.load(path)
-        return program.module(), list(program.graph_signature.user_inputs)
+        return program_of(torch, torch.export.load(path))
     model = torch.jit.load(path, map_location="cpu").eval()
-    return model, [argument.name for argument in model.forward.schema.arguments[1:]]
+    return model, model, [argument.name for argument in model.forward.schema.arguments[1:]], {}
+
+
+def program_of(torch, program):
+    names = list(program.graph_signature.user_inputs)
+    args, kwargs = program.example_inputs
+    examples = [*args, *kwargs.values()]
+    if len(names) != len(examples) or not all(isinstance(one, torch.Tensor) for one in examples):
+        raise Fault("expected a program whose inputs are tensors, got lists, mappings or constants among them")
+    # The module checks its inputs by the program's own sizes; a trace cannot record that.
+    models = [by_place(torch, one, len(args), list(kwargs)) for one in (program.module(), traceable(torch, program.module()))]
+    return (*models, names, dict(zip(names, examples)))
+
+
+def by_place(torch, model, count, keys):
+    """The module with all inputs by their places, and with a tuple of tensors as its output."""
+
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, *inputs):
+            return tuple(flat(torch, self.model(*inputs[:count], **dict(zip(keys, inputs[count:])))))
+
+    return Module()
+
+
+# Operators whose sizes may follow from those of an input. Only the methods of tensors and the functions of torch pass
+# such sizes on in a trace.
+SIZED = {"view", "reshape", "expand", "repeat", "new_zeros", "new_ones", "new_full", "new_empty", "narrow"}
+MADE = {"zeros", "ones", "full", "empty", "arange"}
+
+
+def traceable(torch, module):
+    """Replaces what a trace cannot record: sizes as symbols, and the assertions about them."""
+    for node in list(module.graph.nodes):
+        name = getattr(node.target, "__name__", str(node.target)).split(".")[0]
+        if node.op == "call_function" and name == "sym_size":
+            node.op, node.target = "call_method", "size"
+        elif node.op == "call_function" and name in SIZED and hasattr(torch.Tensor, name):
+            node.op, node.target = "call_method", name
+        elif node.op == "call_function" and name in MADE:
+            node.target = getattr(torch, name)
+        elif node.op == "call_function" and name == "unflatten":
+            # The exporter does not know its rank.
+            sizes = [size if isinstance(size, int) else -1 for size in node.meta["val"].shape]
+            if sizes.count(-1) <= 1:
+                node.op, node.target, node.args = "call_method", "reshape", (node.args[0], sizes)
+        elif re.match(r"_assert|_guards|sym_constrain", name) and not node.users:
+            module.graph.erase_node(node)
+    module.graph.eliminate_dead_code()
+    return torch.fx.GraphModule(module, module.graph)
+
+
+def type_of(tensor):
+    kind = str(tensor.dtype).split(".")[-1]
+    for name, one in TYPES.items():
+        if one == kind:
+            return name
+    raise Fault("the type %s is not exported" % kind)
 
 
 def random_input(torch, shape, dtype, generator):
@@ -75,10 +135,15 @@ def random_input(torch, shape, dtype, generator):
     return torch.randint(0, 2, shape, generator=generator).to(kind)
 
 
-def inputs_for(torch, names, settings, rows, generator):
+def inputs_for(torch, names, examples, settings, rows, generator):
     given = settings["inputs"]
     made = []
     for name in names:
+        if name not in given and name in examples:
+            example = examples[name]
+            shape = [rows, *example.shape[1:]] if settings["rows"] else example.shape
+            made.append(random_input(torch, shape, type_of(example), generator))
+            continue
         if name not in given:
             known = ", ".join("--shape %s:<sizes>" % one for one in names)
             raise Fault("input '%s': expected its shape, because PyTorch's files have none: %s" % (name, known))
@@ -102,19 +167,17 @@ def flat(torch, value):
 
 def described(torch, name, tensor):
     array = tensor.detach().contiguous().cpu().numpy()
-    names = {value: key for key, value in TYPES.items()}
-    if str(array.dtype) not in names:
-        raise Fault("'%s': the type %s is not exported" % (name, array.dtype))
     data = base64.b64encode(array.tobytes()).decode()
-    return {"name": name, "dtype": names[str(array.dtype)], "shape": list(array.shape), "data": data}
+    return {"name": name, "dtype": type_of(tensor), "shape": list(array.shape), "data": data}
 
 
-def export(torch, model, names, target, settings):
+def export(torch, model, recordable, names, examples, target, settings):
     generator = torch.Generator().manual_seed(0)
     samples = []
-    with torch.no_grad():
+    # PyTorch's own kernels: oneDNN's LSTM of Debian 13 computes other values.
+    with torch.no_grad(), torch.backends.mkldnn.flags(enabled=False):
         for rows in (2, 3) if settings["rows"] else (1, 1):
-            inputs = inputs_for(torch, names, settings, rows, generator)
+            inputs = inputs_for(torch, names, examples, settings, rows, generator)
             samples.append((inputs, flat(torch, model(*inputs))))
         inputs, outputs = samples[0]
         count = len(outputs)
@@ -122,11 +185,11 @@ def export(torch, model, names, target, settings):
         axes = {name: {0: "rows"} for name in [*names, *output_names]} if settings["rows"] else None
         if settings["rows"] and any(one.dim() == 0 or one.shape[0] != 2 for one in outputs):
             raise Fault("an output has no row for each row of the inputs")
-        if not isinstance(model, torch.jit.ScriptModule):
-            model = torch.jit.trace(model, tuple(inputs))
+        if not isinstance(recordable, torch.jit.ScriptModule):
+            recordable = torch.jit.trace(recordable, tuple(inputs), strict=False)
         options = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
         torch.onnx.export(
-            model,
+            recordable,
             tuple(inputs),
             target,
             input_names=names,
@@ -152,8 +215,7 @@ def main(path, target):
         import torch
     except ImportError as error:
         raise Fault("no torch: %s" % error)
-    model, names = load(torch, path)
-    export(torch, model, names, target, settings)
+    export(torch, *load(torch, path), target, settings)
 
 
 if __name__ == "__main__":

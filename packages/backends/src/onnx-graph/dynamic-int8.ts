@@ -8,6 +8,7 @@ import {
   MICROSOFT,
   makeNode,
 } from "./graph-editor.js";
+import { storeInHalf } from "./half-precision.js";
 import { LayerChoice, type LayerOptions, type VariantChanges } from "./layer-choice.js";
 import { ELEMENT, type NodeMessage, type TensorMessage } from "./onnx-messages.js";
 import type { OnnxModel } from "./onnx-model.js";
@@ -45,9 +46,19 @@ const CHANNELS_OPSET = 13;
 export function quantizeDynamically(model: OnnxModel, options: DynamicInt8Options = {}): VariantChanges {
   const choice = new LayerChoice(options);
   const limit: WeightLimit = (options.reduceRange ?? !hasVnni()) ? 64 : 127;
-  GraphEditor.edit(model, (editor) => new DynamicQuantizer(editor, choice, limit).run());
+  const rows = new Set<string>();
+  GraphEditor.edit(model, (editor) => {
+    new DynamicQuantizer(editor, choice, limit, rows).run();
+  });
+  storeInHalf(model, { ...options, minElements: LONG_ROW }, rows);
   return { layers: choice.layers };
 }
+
+/** Elements from which scales and biases are stored in FP16, whose error is a tenth of that of int8. */
+const LONG_ROW = 256;
+
+/** Smallest number that FP16 has with all of its digits. */
+const SMALLEST_HALF = 2 ** -14;
 
 /** The quantised form of a value of one graph. */
 interface QuantizedInput {
@@ -65,6 +76,8 @@ class DynamicQuantizer {
     private readonly editor: GraphEditor,
     private readonly choice: LayerChoice,
     private readonly limit: WeightLimit,
+    /** Names of the scales and biases that may have fewer bits. */
+    private readonly rows: Set<string>,
   ) {
     this.#opset = editor.model.opset();
   }
@@ -110,7 +123,16 @@ class DynamicQuantizer {
     const weights = this.#large(node.input[1]);
     if (weights === undefined || weights.dims.length < 2 || this.#opset < DYNAMIC_OPSET) return undefined;
     const quantized = this.#quantize(weights, weights.dims.length === 2 ? 1 : undefined);
-    return quantized && this.#product(node.input[0]!, quantized, node.output[0]!);
+    if (quantized === undefined) return undefined;
+    const [product] = node.output;
+    for (const { opType, input } of this.editor.consumers(product!))
+      if (opType === "Add") this.#mayShorten(input.find((name) => name !== product));
+    return this.#product(node.input[0]!, quantized, product!);
+  }
+
+  /** Lets a bias of a quantised layer have fewer bits, if no other layer has it. */
+  #mayShorten(bias: string | undefined): void {
+    if (bias !== undefined && this.editor.consumers(bias).length === 1) this.rows.add(bias);
   }
 
   /** The product with an int8 matrix: `output` = scales * (quantised input x matrix). */
@@ -141,6 +163,7 @@ class DynamicQuantizer {
     const [input, , bias] = node.input;
     if (bias === undefined || bias === "") return this.#product(input!, quantized, node.output[0]!);
     const product = editor.fresh("p");
+    this.#mayShorten(bias);
     return [...this.#product(input!, quantized, product), ...addBias(editor, node, product)];
   }
 
@@ -307,10 +330,12 @@ class DynamicQuantizer {
     if (quantized === undefined) return undefined;
     const scales = factor === 1 ? quantized.scales : quantized.scales.map((scale) => scale * factor);
     const scaleDims = axis === undefined ? [] : (scalesOf?.(dims) ?? [dims[axis]!]);
-    return {
+    const made = {
       values: this.editor.add("w", dims, quantized.values),
       scales: this.editor.add("s", scaleDims, scales),
     };
+    if (scales.every((scale) => scale >= SMALLEST_HALF)) this.rows.add(made.scales);
+    return made;
   }
 }
 

@@ -264,13 +264,20 @@ function renameInside(graph: GraphMessage, names: ReadonlyMap<string, string>): 
 /**
  * Stores the weights of a model in FP16, and computes in FP32: ONNX Runtime converts the weights once, when it loads
  * the model. On processors without FP16 this halves the file at the speed of the original.
+ *
+ * @param only names of the constants that are stored so; all by default
  */
-export function storeInHalf(model: OnnxModel, options: LayerOptions = {}): VariantChanges {
+export function storeInHalf(
+  model: OnnxModel,
+  options: LayerOptions = {},
+  only?: ReadonlySet<string>,
+): VariantChanges {
   const choice = new LayerChoice(options);
   GraphEditor.edit(model, (editor) => {
     const casts: NodeMessage[] = [];
     for (const tensor of editor.graph.initializer) {
       if (tensor.dataType !== ELEMENT.FLOAT || !choice.isLarge(tensor)) continue;
+      if (only?.has(tensor.name) === false) continue;
       const readers = editor.consumers(tensor.name);
       if (readers.some((node) => choice.isKept(node)) || editor.isOutput(tensor.name)) continue;
       const values = model.floatsOf(tensor)!;
