@@ -81,12 +81,13 @@ async function compare(path) {
     ["tritonjs", ours],
     ["llama.cpp", theirs],
   ]) {
-    const { p50, p99, firstMs } = await engine.run(`gaps ${LONG_PROMPT}`);
+    const { p50, p99, cpuP50, cpuP99, firstMs } = await engine.run(`gaps ${LONG_PROMPT}`);
     const add = (row, value) => {
       rows[row] = { ...rows[row], [name]: short(value) };
     };
     add(`median gap of 4 streams beside a prompt of ${LONG_PROMPT}, ms`, p50);
     add("99th percentile of the gaps, times the median", p99 / p50);
+    add("the same in time of the processor", cpuP99 / cpuP50);
     add("first token of that prompt, s", firstMs / 1000);
     engine.end();
   }

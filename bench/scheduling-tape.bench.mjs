@@ -1,6 +1,6 @@
 /*
- * What a recording of the scheduling costs: processor time of a request in process, 64 at a time, of servers with and
- * without a recording, in turns.
+ * What a recording of the scheduling costs: processor time of a request in process, 64 at a time, of servers without a
+ * recording, with one, and with a ring of the last second, in turns.
  *
  *   node bench/scheduling-tape.bench.mjs
  */
@@ -10,8 +10,8 @@ import { recordScheduling } from "@tritonjs/core/time-travel";
 const ROUNDS = 9;
 const REQUESTS = 20_000;
 
-async function microseconds(recorded) {
-  const tape = recorded ? recordScheduling() : undefined;
+async function microseconds(options) {
+  const tape = options && recordScheduling(options);
   const triton = new Triton(tape && { schedulingTape: tape });
   const model = triton.bind({
     modelName: "double",
@@ -34,14 +34,25 @@ async function microseconds(recorded) {
 }
 
 const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
-const [off, on] = [[], []];
-let bytes = 0;
+const cases = [
+  { name: "without a recording", options: undefined },
+  { name: "recorded", options: {} },
+  { name: "ring of a second", options: { keep: "last", seconds: 1 } },
+].map((one) => ({ ...one, us: [], ratios: [], bytes: 0 }));
 for (let round = 0; round < ROUNDS + 1; round++) {
-  const [without, recorded] = [await microseconds(false), await microseconds(true)];
-  bytes = recorded.bytes;
+  const taken = [];
+  for (const one of cases) taken.push(await microseconds(one.options));
   // The first round compiles.
-  if (round > 0) off.push(without.us);
-  if (round > 0) on.push(recorded.us);
+  if (round === 0) continue;
+  for (const [i, { us, bytes }] of taken.entries()) {
+    cases[i].us.push(us);
+    cases[i].ratios.push(us / taken[0].us);
+    cases[i].bytes = bytes;
+  }
 }
-console.log(`without a recording: ${median(off).toFixed(2)} µs of CPU a request`);
-console.log(`recorded:            ${median(on).toFixed(2)} µs, ${bytes.toFixed(0)} bytes a request`);
+for (const { name, us, ratios, bytes } of cases) {
+  const kept = bytes > 0 ? `, ${bytes.toFixed(0)} bytes kept a request` : "";
+  console.log(
+    `${name}: ${median(us).toFixed(2)} µs of CPU a request, ratio ${median(ratios).toFixed(2)}${kept}`,
+  );
+}

@@ -47,6 +47,9 @@ const COPIED = {
   ),
 };
 
+/** Modules of other packages that a page of ours loads, each as one file with all that it needs. Git ignores them. */
+const FOR_PAGES = { http: { "page/time-travel.js": "core/src/time-travel/explain.ts" } };
+
 /** Files that are copied byte for byte: the licence is in a file beside them. */
 const UNCHANGED = /^ort\//;
 
@@ -133,7 +136,15 @@ function licenceOf(folder) {
 function isUpToDate({ folder, source, target }) {
   const stamp = statSync(join(target, STAMP), { throwIfNoEntry: false });
   if (stamp === undefined) return false;
-  const made = [...filesIn(source), join(folder, "package.json"), fileURLToPath(import.meta.url)];
+  const forPages = Object.values(FOR_PAGES[basename(folder)] ?? {}).flatMap((file) =>
+    filesIn(join(root, "packages", dirname(file))),
+  );
+  const made = [
+    ...filesIn(source),
+    ...forPages,
+    join(folder, "package.json"),
+    fileURLToPath(import.meta.url),
+  ];
   return made.every((file) => statSync(file).mtimeMs < stamp.mtimeMs);
 }
 
@@ -181,10 +192,32 @@ async function bundle(place) {
     if (UNCHANGED.test(fileName)) copyFileSync(join(from, file), join(folder, fileName));
     else writeChanged(join(folder, fileName), licenceOf(from) + readFileSync(join(from, file), "utf8"));
   }
+  for (const [fileName, file] of Object.entries(FOR_PAGES[basename(folder)] ?? {})) {
+    const code = await bundleForPage(join(root, "packages", file));
+    writeChanged(join(folder, fileName), code);
+  }
   removeOthers(place, new Set(output.map(({ fileName }) => fileName)));
   // The stamp is older than a source that was saved during the bundling.
   writeFileSync(join(target, STAMP), "");
   utimesSync(join(target, STAMP), started, started);
+}
+
+/** A module and all that it needs as one file for browsers. */
+async function bundleForPage(input) {
+  const { rolldown } = await import("rolldown");
+  const build = await rolldown({
+    input,
+    platform: "browser",
+    transform: { target: "es2022" },
+    resolve: {
+      alias: { "@tritonjs/protocol": join(root, "packages/protocol/src/triton-error.ts") },
+      extensionAlias: { ".js": [".ts", ".js"] },
+    },
+    external: /^node:/,
+  });
+  const { output } = await build.generate({ minify: true });
+  await build.close();
+  return output[0].code;
 }
 
 const packages = join(root, "packages");

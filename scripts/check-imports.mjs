@@ -180,7 +180,7 @@ const ONLY_IN = {
     "ai-sdk": ["@ai-sdk/openai-compatible", "@ai-sdk/provider"],
     langchain: ["@langchain/core"],
     mcp: ["@modelcontextprotocol/sdk"],
-    decoder: ["@tritonjs/backends/onnxruntime", "onnxruntime-node"],
+    decoder: ["@tritonjs/backends/onnxruntime", "@tritonjs/backends/media", "onnxruntime-node"],
     chat: ["@huggingface/jinja"],
   },
 };

@@ -152,7 +152,7 @@ function run(runtime) {
   const files = CHOSEN.flatMap(testFiles).filter((file) => !withoutFiles.includes(file));
   const engine = runtime === "bun" ? ["--bun"] : ["run", "--allow-all"];
   const pattern = `^(?!.*(${withoutNames.join("|")}))`;
-  const args = [...engine, tool("vitest", "vitest.mjs"), "run", "-t", pattern];
+  const args = [...engine, tool("vitest", "vitest.mjs"), "run", "--no-isolate", "-t", pattern];
   const { status } = spawnSync(runtimeBinary(runtime), [...args, ...(rest.length > 0 ? rest : files)], {
     cwd: root,
     stdio: "inherit",

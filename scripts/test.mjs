@@ -17,6 +17,6 @@ runNode("scripts/check-names.mjs");
 const test = (...more) => runNode(tool("vitest", "vitest.mjs"), ["run", ...more]);
 if (args.length > 0) test(...args);
 else {
-  test("--project", "behaviours");
+  test("--project", "units", "--project", "behaviours");
   if (all) test("--project", "long");
 }

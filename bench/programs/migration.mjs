@@ -1,6 +1,6 @@
 /* A model under a steady load whose batcher, function or thread changes while it serves. */
 import { performance } from "node:perf_hooks";
-import { percentile } from "../support/pairs.mjs";
+import { timesOf } from "../support/blocks.mjs";
 import { answerCalls, programOptions } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
 
@@ -33,11 +33,8 @@ await model.ready();
 const x = [new Float32Array(16)];
 
 answerCalls({
-  /** 200 requests a second, at random times, with changes meanwhile. */
-  async load({ seconds, changesPerSecond }) {
-    const times = [];
-    const open = new Set();
-    const begin = performance.now();
+  /** Requests at random times, with changes meanwhile. */
+  async load({ changesPerSecond, ...load }) {
     let isOver = false;
     let changes = 0;
     const changing = (async () => {
@@ -46,19 +43,9 @@ answerCalls({
         await new Promise((resolve) => setTimeout(resolve, 1000 / changesPerSecond));
       }
     })();
-    for (let due = 0; due < seconds * 1000; due += -Math.log(1 - Math.random()) * 5) {
-      const wait = begin + due - performance.now();
-      if (wait > 1) await new Promise((resolve) => setTimeout(resolve, wait));
-      const since = performance.now();
-      const one = model.infer({ x }).then(() => {
-        times.push(performance.now() - since);
-        open.delete(one);
-      });
-      open.add(one);
-    }
-    await Promise.all(open);
+    const times = await timesOf(() => model.infer({ x }), load);
     isOver = true;
     await changing;
-    return { p50: percentile(times, 50), p99: percentile(times, 99), count: times.length, changes };
+    return { times, changes };
   },
 });

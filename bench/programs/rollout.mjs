@@ -2,8 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { performance } from "node:perf_hooks";
-import { percentile } from "../support/pairs.mjs";
+import { timesOf } from "../support/blocks.mjs";
 import { answerCalls, programOptions } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
 
@@ -47,30 +46,19 @@ const x = [new Float32Array(16)];
 answerCalls({
   url: () => url.replace("localhost", "127.0.0.1"),
   /** Requests at random times. */
-  async load({ seconds, rate, mode }) {
+  async load({ mode, ...load }) {
     const rollout = await triton.rollout("m", {
       from: 1,
       to: 2,
       ...(mode === "shadows" && { shadow: { every: 10 } }),
       verdict: { onFault: "report" },
     });
-    const times = [];
-    const open = new Set();
-    const begin = performance.now();
-    for (let due = 0; due < seconds * 1000; due += (-Math.log(1 - Math.random()) * 1000) / rate) {
-      const wait = begin + due - performance.now();
-      if (wait > 1) await new Promise((resolve) => setTimeout(resolve, wait));
-      const since = performance.now();
-      const one = triton.infer("m", { x }).then(() => {
-        times.push(performance.now() - since);
-        open.delete(one);
-      });
-      open.add(one);
-    }
-    await Promise.all(open);
+    const cpu = process.cpuUsage();
+    const times = await timesOf(() => triton.infer("m", { x }), load);
+    const { user, system } = process.cpuUsage(cpu);
     const { shadow } = rollout.verdict();
     rollout.rollBack();
     rollout.remove();
-    return { p50: percentile(times, 50), p99: percentile(times, 99), count: times.length, shadow };
+    return { times, cpu: (user + system) / times.length, shadow };
   },
 });

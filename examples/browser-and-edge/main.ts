@@ -8,7 +8,7 @@ import { listen, openPageServer } from "./page-server.js";
 const once = process.argv.includes("--once");
 const page = await openPageServer(once ? 0 : 8080);
 // A platform runs the worker. Here, Node does.
-const worker = await listen(once ? 0 : 8081, (request) =>
+const worker = await listen(once ? 0 : 8081, async (request) =>
   edgeWorker.fetch(request, { MODELS_URL: page.url }),
 );
 

@@ -12,11 +12,17 @@ const TENSORS =
 /** A busy machine may take longer between two steps than the second that Triton's default allows. */
 const PATIENT = "max_sequence_idle_microseconds: 60000000";
 
-/** Doubles its input after a while, so that requests are in flight when something happens. */
+/**
+ * Time of a request in a model: requests are in flight when something happens, and the clients, which send the next one
+ * at once, leave the processor to the servers that start.
+ */
+const MODEL_MS = 30;
+
+/** Doubles its input. */
 const DOUBLE = `
 export default class Double {
   async execute(requests) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, ${MODEL_MS}));
     return requests.map(({ inputs: { x } }) => ({ y: x.data.map((value) => 2 * value) }));
   }
 }`;
@@ -26,7 +32,7 @@ const SUM = `
 const sums = new Map();
 export default class Sum {
   async execute(requests) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, ${MODEL_MS}));
     return requests.map(({ inputs: { x }, sequenceStart, sequenceEnd, correlationId }) => {
       const sum = (sequenceStart ? 0 : sums.get(correlationId)) + x.data[0];
       if (sequenceEnd) sums.delete(correlationId);

@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import { InferenceServerClient } from "@tritonjs/client/grpc";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 import { RepositoryOnDisk } from "../support/repository-on-disk.js";
@@ -64,6 +64,10 @@ it.each([
     ],
     repositoryRoot,
   );
+  onTestFinished(async () => {
+    program.signal("SIGTERM");
+    await program.ended;
+  });
   const text = await program.untilOutput("Started Metrics Service", "stderr");
   const [, httpAddress = ""] = /Started HTTPService at ([\d.]+:\d+)/.exec(text)!;
   const [, grpcAddress = ""] = /Started GRPCInferenceService at ([\d.]+:\d+)/.exec(text)!;

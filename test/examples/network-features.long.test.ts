@@ -18,6 +18,7 @@ describe("the example of a server", () => {
     "tool-calls",
     "agents",
     "client-calls",
+    "typed-command",
     "classification",
     "cross-origin",
     "cloud-repository",

@@ -1,8 +1,19 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, sep } from "node:path";
 import { type Ended, Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
+import { KEPT } from "../support/temporary-folder.js";
 
 /** The published packages. */
 export const PACKAGES = [
@@ -27,10 +38,33 @@ export class PackedPackages {
   readonly #folder = mkdtempSync(join(tmpdir(), "tritonjs-package-"));
   readonly #tarballs = new Map<PackageName, string>();
 
-  /** Packs every package as it is published, except for the build: the tests run on a built tree. */
+  /**
+   * Packs every package as it is published, except for the build: the tests run on a built tree. All files of tests in a
+   * run share the tarballs of the first one that is done.
+   */
   async pack(packer: Packer = "npm"): Promise<void> {
+    const packed = join(tmpdir(), `${KEPT}packed-by-${packer}`);
+    if (!existsSync(packed)) {
+      const draft = join(this.#folder, `packed-by-${packer}`);
+      mkdirSync(draft);
+      await this.#packInto(draft, packer);
+      try {
+        renameSync(draft, packed);
+      } catch (error) {
+        // Another file of tests was faster.
+        if (!existsSync(packed)) throw error;
+      }
+    }
+    const files = readdirSync(packed);
+    for (const name of PACKAGES) {
+      const tarball = files.find((file) => new RegExp(`^tritonjs-${name}-\\d`).test(file))!;
+      this.#tarballs.set(name, join(packed, tarball));
+    }
+  }
+
+  async #packInto(folder: string, packer: Packer): Promise<void> {
     const folders = PACKAGES.map((name) => `./packages/${name}`);
-    const target = ["--pack-destination", this.#folder];
+    const target = ["--pack-destination", folder];
     const program =
       packer === "npm"
         ? npmProgram("npm", ["pack", ...folders, "--ignore-scripts", ...target], repositoryRoot)
@@ -43,11 +77,6 @@ export class PackedPackages {
             repositoryRoot,
           );
     await succeed(program);
-    for (const name of PACKAGES) {
-      const prefix = new RegExp(`^tritonjs-${name}-\\d`);
-      const tarball = readdirSync(this.#folder).find((file) => prefix.test(file))!;
-      this.#tarballs.set(name, join(this.#folder, tarball));
-    }
   }
 
   /** Path of a packed package. */

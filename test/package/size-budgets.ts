@@ -23,8 +23,9 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   backends: { packedKilobytes: 365, unpackedKilobytes: 1_315, dependencies: 1 },
   // ONNX Runtime as WebAssembly.
   "onnxruntime-wasm": { packedKilobytes: 4_200, unpackedKilobytes: 14_500, dependencies: 1 },
-  // A third of it is the dashboard and its page, with the 80 kB of its libraries that browsers load.
-  http: { packedKilobytes: 139, unpackedKilobytes: 440, dependencies: 1 },
+  // A third of it is the dashboard and its page, with the 80 kB of its libraries that browsers load, and 9 kB that read
+  // recordings of the scheduling there.
+  http: { packedKilobytes: 148, unpackedKilobytes: 464, dependencies: 1 },
   grpc: { packedKilobytes: 46, unpackedKilobytes: 170, dependencies: 2 },
   // The types of served models and recordings are 17 kB of it.
   client: { packedKilobytes: 57, unpackedKilobytes: 226, dependencies: 3 },

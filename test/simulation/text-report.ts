@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { BatcherOptions } from "../../packages/core/src/config/model-options.js";
+import { getOrAdd } from "../../packages/core/src/system/collections.js";
 import { meanWithShortestRemaining } from "./shortest-remaining.js";
 import { generateTexts, type KnownLength, type SimulatedDecoder, type TextRun, textsOf } from "./text-run.js";
 
@@ -21,7 +22,14 @@ interface TextTimes {
   readonly longestWait: number;
 }
 
-async function timesOf(
+const measured = new Map<string, Promise<TextTimes>>();
+
+/** The times of a run, which is simulated once: equal runs have equal times. */
+function timesOf(...run: Parameters<typeof measure>): Promise<TextTimes> {
+  return getOrAdd(measured, JSON.stringify(run), () => measure(...run));
+}
+
+async function measure(
   decoder: SimulatedDecoder,
   batcher: BatcherOptions,
   run: TextRun,

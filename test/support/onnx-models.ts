@@ -98,3 +98,19 @@ export function roundsOnnx(): Uint8Array {
     ],
   });
 }
+
+/** A model with entries in its metadata. */
+export function withMetadata(model: Uint8Array, entries: Readonly<Record<string, string>>): Uint8Array {
+  const field = (number: number, content: Uint8Array) => {
+    const length: number[] = [];
+    for (let left = content.byteLength; ; left >>>= 7) {
+      length.push(left > 0x7f ? (left & 0x7f) | 0x80 : left);
+      if (left <= 0x7f) break;
+    }
+    return Buffer.concat([Uint8Array.of(number * 8 + 2, ...length), content]);
+  };
+  const added = Object.entries(entries).map(([key, value]) =>
+    field(14, Buffer.concat([field(1, Buffer.from(key)), field(2, Buffer.from(value))])),
+  );
+  return new Uint8Array(Buffer.concat([model, ...added]));
+}

@@ -50,7 +50,8 @@ export async function inspectModelFile(path: string, name?: string): Promise<Mod
     const { backend } = (await modelFileBackend(file)) ?? {};
     if (backend === undefined) return undefined;
     const options = { modelName, inferFunc: backend };
-    return { ...inspection, config: planBinding(options, () => false, listedGpus([]), planModule).config };
+    const { config, labels } = planBinding(options, () => false, listedGpus([]), planModule);
+    return { ...inspection, config, labels };
   } catch (error) {
     findings.addLines("error", file, TritonError.from(error).message);
     return { ...inspection, config: undefined };

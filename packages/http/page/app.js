@@ -2,6 +2,7 @@ import { saveHeader, send, watch } from "./api.js";
 import { ModelDetail } from "./model-detail.js";
 import { keyOf, ModelList } from "./model-list.js";
 import { html, useEffect, useRef, useState } from "./preact.js";
+import { Recordings } from "./recordings.js";
 import { Rollouts } from "./rollouts.js";
 import { ConfigurationPanel, LogPanel, ServerPanel } from "./server-panels.js";
 
@@ -115,6 +116,7 @@ export function App() {
             />`
           }
           <${Rollouts} rollouts=${summary.rollouts} />
+          ${info !== undefined && html`<${Recordings} isRecording=${info.isRecording} onHeader=${onHeader} />`}
           <${ServerPanel} summary=${summary} />
           <${LogPanel} log=${log} />
           ${info !== undefined && html`<${ConfigurationPanel} info=${info} />`}`

@@ -1,5 +1,6 @@
 import { textGenerationBackend } from "./decoder/text-generation.js";
 
+export type { DecoderDtype } from "@tritonjs/protocol";
 export type { ChatContentPart, ChatMessage, ChatTool, ChatToolCall } from "./chat/chat-template.js";
 export { ChatTemplate, type ChatTemplateInput, type ChatTemplateOptions } from "./chat/chat-template.js";
 export { TOOL_CALL_FAMILIES, TOOL_CALL_TOKENS, type ToolCallFamily } from "./chat/tool-call-family.js";
@@ -10,7 +11,6 @@ export {
   type ToolCallReaderOptions,
 } from "./chat/tool-call-reader.js";
 export type { DecoderLimits, TextGenerationOptions } from "./decoder/decoder-settings.js";
-export type { DecoderDtype } from "./decoder/model-files.js";
 export { textGeneration } from "./decoder/text-generation.js";
 export type { ResponseFormat, SamplingParameters } from "./sampling/sampling-parameters.js";
 export { readSamplingParameters, type SamplingSource } from "./sampling/sampling-parameters.js";

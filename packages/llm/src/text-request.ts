@@ -66,6 +66,9 @@ const PROMPT_TOKENS = { name: "input_ids", dtype: "INT32", shape: [-1], optional
 /** Inputs of a text model that takes tokens too. */
 export const TOKEN_INPUTS = [...TEXT_INPUTS, PROMPT_TOKENS] as const satisfies readonly TensorSpec[];
 
+/** Images of a prompt, for a model that takes them: files, or their base64 as vLLM's backend takes it. */
+export const IMAGE_INPUT = { name: "image", dtype: "BYTES", shape: [-1], optional: true } as const;
+
 /** Inputs of a decoder, which leaves reasoning in the text. */
 export const DECODER_INPUTS = TOKEN_INPUTS.filter(({ name }) => name !== "return_reasoning_content");
 
@@ -115,6 +118,7 @@ export function readTextRequest(request: TextRequestSource, modelName: string): 
     flagInput(inputs, `return_${output}`) === true || requestedOutputs.includes(output);
   return {
     prompt,
+    images: ((inputs.get(IMAGE_INPUT.name)?.elements ?? []) as readonly Uint8Array[]).map(imageFile),
     promptTokens: tokens && Array.from(tokens.elements as Iterable<number>, Number),
     messages: chat === undefined ? undefined : parseMessages(chat),
     ...readToolUse(fields, tools === undefined ? undefined : parseTools(tools)),
@@ -136,6 +140,16 @@ export function readTextRequest(request: TextRequestSource, modelName: string): 
 }
 
 type Inputs = TextRequestSource["inputs"];
+
+/** Characters to look at: no image begins with as many that base64 has too. */
+const LOOKED_AT = 64;
+
+function imageFile(given: Uint8Array): Uint8Array {
+  const begin = Buffer.from(given.subarray(0, LOOKED_AT)).toString("latin1");
+  return /^[A-Za-z0-9+/]+={0,2}$/.test(begin)
+    ? Buffer.from(Buffer.from(given).toString("latin1"), "base64")
+    : given;
+}
 
 function textInput(inputs: Inputs, name: string): string | undefined {
   const element = inputs.get(name)?.elements[0];
@@ -186,6 +200,8 @@ interface WantedOutputs {
 export interface TextRequest extends GeneratorRequest {
   /** The tokens of the prompt, in place of its text. */
   readonly promptTokens: readonly number[] | undefined;
+  /** Files of images that the prompt has, in their order. Those of messages are in the messages. */
+  readonly images: readonly Uint8Array[];
   /** True for one response for each piece of text. */
   readonly stream: boolean;
   /** True if the answer must not begin with the prompt. */

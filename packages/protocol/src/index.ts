@@ -47,6 +47,7 @@ export {
   type ReasonStatus,
   reasonStatus,
 } from "./error-reasons.js";
+export { type DecoderDtype, GRAPH_DTYPES, graphPaths, PREFERRED_DTYPES } from "./graph-dtypes.js";
 export {
   ANSWER_WORDS,
   type AnswerJson,

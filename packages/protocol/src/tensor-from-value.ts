@@ -147,8 +147,10 @@ function tensorOfRows(
   }
   const shape = deduceShape({ ...target, shape: [rows.length, ...rest] }, rows.length * length);
   checkShape?.(shape);
-  const elements = new RowArray(rows.length * length);
-  for (const [i, row] of rows.entries()) elements.set(row as never, i * length);
+  // A copy of one row is not filled with zeros first.
+  const isOne = rows.length === 1;
+  const elements = isOne ? new RowArray(rows[0] as TypedArray) : new RowArray(rows.length * length);
+  if (!isOne) for (const [i, row] of rows.entries()) elements.set(row as never, i * length);
   return Tensor.fromElements(target.datatype, shape, elements);
 }
 

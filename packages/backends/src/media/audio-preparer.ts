@@ -331,8 +331,13 @@ class WaveformReader {
 
 /** Place of the first NaN or infinite value; -1 if there is none. */
 function firstNotFinite(values: Float32Array): number {
-  for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) return i;
-  return -1;
+  // Products with 0 are 0, or else NaN. Two sums do not wait for each other.
+  let [sum, other] = [0, 0];
+  for (let i = 0; i < values.length; i += 2) {
+    sum += values[i]! * 0;
+    other += (values[i + 1] ?? 0) * 0;
+  }
+  return sum + other === 0 ? -1 : values.findIndex((value) => !Number.isFinite(value));
 }
 
 function padded(samples: Float32Array, length: number): Float32Array {

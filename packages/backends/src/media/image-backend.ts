@@ -81,6 +81,31 @@ function hasRowsOf({ inputName, inputDtype }: ImagePlan, config: ModelConfig): b
   return (config.input.find(({ name }) => name === inputName)?.dims.length ?? 3) > 3;
 }
 
+/** Prepares one file, as {@link image} does. Errors call the file by the given name. */
+export type ImagePreparer = (file: Uint8Array, name: string) => Promise<Tensor>;
+
+/**
+ * Opens the steps of {@link image} for a backend that has images among other inputs. The function that it returns takes a
+ * file and gives the tensor `[1, 3, height, width]`. It fails with INVALID_ARG for a file that is not an image, is
+ * damaged, or exceeds a limit.
+ *
+ * @throws TritonError INVALID_ARG for invalid options, UNAVAILABLE unless `sharp` is installed
+ */
+export async function openImagePreparer(options: ImageOptions): Promise<ImagePreparer> {
+  assertOptions("openImagePreparer()", options, IMAGE_OPTION_TYPES);
+  const plan = planImage(options);
+  const sharp = await importSharp();
+  const gate = new ConcurrencyGate(plan.concurrency, Number.POSITIVE_INFINITY);
+  const write = pixelWriter(plan);
+  return (file, name) =>
+    gate.run(async () => {
+      const { pixels, channels } = await decodeImage(sharp, { ...plan, inputName: name }, file, undefined);
+      const values = pixelArray(plan.dtype, plan.width * plan.height * plan.channels);
+      await write(pixels, channels, values, 0);
+      return Tensor.fromElements(plan.dtype, [1, ...shapeOf(plan)], values);
+    }, undefined);
+}
+
 /** The tensors of a plan, without the axis of the rows. */
 function tensorsOf(plan: ImagePlan) {
   const { dtype, inputName, inputDtype, outputName } = plan;

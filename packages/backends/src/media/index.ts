@@ -17,7 +17,7 @@ import { completeTensors, hasRows } from "./media-parameters.js";
  */
 
 export type { AudioFeatures, AudioInput, AudioLog, AudioOptions } from "./audio-options.js";
-export { image } from "./image-backend.js";
+export { type ImagePreparer, image, openImagePreparer } from "./image-backend.js";
 export type { ImageFit, ImageFormat, ImageKernel, ImageOptions, ImagePosition } from "./image-options.js";
 export type { MelScale } from "./mel-spectrogram.js";
 

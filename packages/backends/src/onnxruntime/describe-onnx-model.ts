@@ -8,6 +8,7 @@ import {
   TritonError,
   toOnnxType,
 } from "@tritonjs/protocol";
+import { readClassNames, withClassNames } from "./class-names.js";
 import {
   bytesSource,
   fileSource,
@@ -23,6 +24,11 @@ export interface SessionTensor {
   readonly dtype: DataType | undefined;
   /** -1 for any size. Empty for a scalar, and also when ONNX Runtime could not infer the rank. */
   readonly shape: readonly number[];
+}
+
+/** A model file: its tensors, and the lists of class names that come with it. */
+export interface OnnxFile extends OnnxDescription {
+  readonly classNames: readonly (readonly string[])[];
 }
 
 /** Inputs and outputs of an open session. Outputs have the shapes that ONNX Runtime inferred. */
@@ -42,13 +48,16 @@ export interface SessionTensors {
 export function describeOnnxModel(
   model: string | Uint8Array,
   session?: SessionTensors,
-  file: OnnxDescription = readOnnxFile(model),
+  file: OnnxFile = readOnnxFile(model),
   passesBfloat16 = false,
 ): ModelDescription {
   const label = modelLabel(model);
   return {
     inputs: file.inputs.map((value) => toSpec(value, "input", session?.inputs)),
-    outputs: file.outputs.map((value) => toSpec(value, "output", session?.outputs)),
+    outputs: withClassNames(
+      file.outputs.map((value) => toSpec(value, "output", session?.outputs)),
+      file.classNames,
+    ),
   };
 
   function toSpec(value: OnnxValue, kind: string, inSession: readonly SessionTensor[] = []): DescribedTensor {
@@ -102,14 +111,14 @@ function typeName(elementType: number | undefined): string {
 }
 
 /**
- * Reads inputs and outputs of a model file.
+ * Reads inputs, outputs and class names of a model file.
  *
  * @throws TritonError NOT_FOUND for a missing file, INVALID_ARG for a file that is not an ONNX model
  */
-export function readOnnxFile(model: string | Uint8Array): OnnxDescription {
+export function readOnnxFile(model: string | Uint8Array): OnnxFile {
   const label = modelLabel(model);
   try {
-    return readOnnx(model);
+    return { ...readOnnx(model), classNames: readClassNames(model) };
   } catch (error) {
     if (error instanceof RangeError) {
       const what = describeNotOnnx(model, error.message);

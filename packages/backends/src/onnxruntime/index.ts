@@ -11,6 +11,7 @@ import {
 import { notFound } from "@tritonjs/core/internal";
 import { assertInside, linkedDirectories } from "@tritonjs/core/internal/worker";
 import { assertOptions, errorFor, type ModelConfig, type TritonError } from "@tritonjs/protocol";
+import { configBeside } from "./class-names.js";
 import { mayBeNative, OnnxBackend } from "./onnx-backend.js";
 import { checkExternalData } from "./onnx-file.js";
 import { ONNX_OPTION_TYPES, type OnnxRuntimeOptions, onnxOptionsOf, quoted } from "./onnx-options.js";
@@ -50,6 +51,7 @@ const onnxRuntimeBackend: BackendFactory = (source) => openRepositoryModel(sourc
 async function openRepositoryModel(source: ModelSource, backendName?: string): Promise<OnnxBackend> {
   const model = await modelFile(source);
   await checkExternalData(source.directory, model, source.settings);
+  await assertInside(source.directory, configBeside(model), linkedDirectories(source.settings));
   const { config, settings, warn } = source;
   const precision = requestedPrecision(config);
   const form = precision === undefined ? model : await precisionForm(model, precision, settings);

@@ -24,10 +24,15 @@ import {
   type ModelConfig,
   TritonError,
 } from "@tritonjs/protocol";
-import { describeOnnxModel, lacksShapes, readOnnxFile, type SessionTensors } from "./describe-onnx-model.js";
+import {
+  describeOnnxModel,
+  lacksShapes,
+  type OnnxFile,
+  readOnnxFile,
+  type SessionTensors,
+} from "./describe-onnx-model.js";
 import { NativeExecutor } from "./native-executor.js";
 import { describeSession, NativeModel, PARALLEL_RUNS } from "./native-session.js";
-import type { OnnxDescription } from "./onnx-file.js";
 import {
   nativeOnly,
   ONNX_ENGINES,
@@ -53,7 +58,7 @@ export class OnnxBackend implements Backend {
   readonly #nativeOnly: readonly string[];
   /** A session for each GPU, and one for the CPU. */
   readonly #native = new Map<number, NativeModel>();
-  #file: OnnxDescription | undefined;
+  #file: OnnxFile | undefined;
   #description: ModelDescription | undefined;
   #opened: OpenedWorker | undefined;
   #saidWasm = false;
@@ -179,7 +184,7 @@ export class OnnxBackend implements Backend {
     else this.options.onWarning(message);
   }
 
-  #readFile(): OnnxDescription {
+  #readFile(): OnnxFile {
     this.#file ??= readOnnxFile(this.#model);
     return this.#file;
   }

@@ -52,7 +52,7 @@ export function readOnnx(model: string | Uint8Array): OnnxDescription {
     if (graph === undefined) throw new RangeError("it has no graph");
     const weights = new Set(
       messages(source, graph.start, graph.end, GRAPH.initializer).map((tensor) =>
-        text(source, tensor, TENSOR.name),
+        fieldText(source, tensor, TENSOR.name),
       ),
     );
     const values = (field: number) =>
@@ -67,12 +67,14 @@ export function readOnnx(model: string | Uint8Array): OnnxDescription {
   }
 }
 
-interface Span {
+/** Place of a part of a file. */
+export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-function messages(source: ByteSource, start: number, end: number, number: number): Span[] {
+/** Fields of a message that have a number and are not integers. */
+export function messages(source: ByteSource, start: number, end: number, number: number): Span[] {
   const found: Span[] = [];
   for (const field of walkMessage(source, start, end)) {
     if (field.number === number && "start" in field) found.push(field);
@@ -80,12 +82,15 @@ function messages(source: ByteSource, start: number, end: number, number: number
   return found;
 }
 
-function text(source: ByteSource, span: Span, number: number): string {
-  const field = messages(source, span.start, span.end, number)[0];
-  return field === undefined ? "" : textIn(source, field);
+/** The first text of a message with a number; empty without one. */
+export function fieldText(source: ByteSource, span: Span, number: number): string {
+  for (const field of walkMessage(source, span.start, span.end)) {
+    if (field.number === number && "start" in field) return textIn(source, field);
+  }
+  return "";
 }
 
-function textIn(source: ByteSource, { start, end }: Span): string {
+export function textIn(source: ByteSource, { start, end }: Span): string {
   return new TextDecoder().decode(source.read(start, end - start));
 }
 
@@ -97,7 +102,7 @@ function number(source: ByteSource, span: Span, wanted: number): number | undefi
 }
 
 function readValue(source: ByteSource, value: Span): OnnxValue {
-  const name = text(source, value, VALUE.name);
+  const name = fieldText(source, value, VALUE.name);
   const type = messages(source, value.start, value.end, VALUE.type)[0];
   if (type === undefined) return { name, elementType: undefined, dims: undefined };
   const tensor = messages(source, type.start, type.end, TYPE.tensor)[0];
@@ -247,7 +252,7 @@ type ProtobufField =
  *
  * @throws RangeError when the bytes are not a protobuf message.
  */
-function* walkMessage(source: ByteSource, start: number, end: number): Generator<ProtobufField> {
+export function* walkMessage(source: ByteSource, start: number, end: number): Generator<ProtobufField> {
   let at = start;
   const varint = (): number => {
     let value = 0;
@@ -281,7 +286,7 @@ function* walkMessage(source: ByteSource, start: number, end: number): Generator
 }
 
 /** Bytes with random access: an array, or a file that is only partly in memory. */
-interface ByteSource {
+export interface ByteSource {
   readonly length: number;
   /** Bytes `[offset, offset + length)`; fewer at the end. Valid until the next call. */
   read(offset: number, length: number): Uint8Array;

@@ -7,17 +7,26 @@ import {
   type DescribedTensor,
   errorFor,
   type Tensor,
+  TritonError,
   tensorFromValue,
   toNdArray,
 } from "@tritonjs/protocol";
 import type { InferenceSession } from "onnxruntime-node";
 import { describeOnnxModel, lacksShapes, readOnnxFile } from "./describe-onnx-model.js";
+import { DirectRun } from "./direct-run.js";
 import type { NativeOptions, OnnxRuntimeOptions } from "./onnx-options.js";
-import { openSessionOf, providersFor, sessionOptions } from "./ort-session.js";
+import { openSessionOf, providerName, providersFor, sessionOptions } from "./ort-session.js";
 import { fromResults, sessionTensors, toFeeds } from "./ort-tensors.js";
 
 /** The options of {@link openSession}: those of `onnxruntime` without the model and what only engines have. */
-export type OnnxSessionOptions = Omit<OnnxRuntimeOptions, "model" | "engine" | keyof NativeOptions>;
+export interface OnnxSessionOptions
+  extends Omit<OnnxRuntimeOptions, "model" | "engine" | keyof NativeOptions> {
+  /**
+   * Opens a session that can write outputs over inputs, if it runs on the CPU and the package `koffi` is installed;
+   * `writesInPlace` of the session says so. @default false
+   */
+  readonly inPlace?: boolean | undefined;
+}
 
 /**
  * Opens an ONNX model on the device of an instance, for a callback to run: with `cuda` on the instance's GPU, or on the
@@ -61,11 +70,11 @@ function digestOf(bytes: Uint8Array): string {
 
 /** An ONNX model that is open on the device of an instance. */
 export class OnnxSession {
-  readonly #session: InferenceSession;
+  readonly #session: InferenceSession | DirectRun;
   readonly #scalars: ReadonlySet<string>;
 
   private constructor(
-    session: InferenceSession,
+    session: InferenceSession | DirectRun,
     /** The execution provider that the session runs on. */
     readonly provider: string,
     /** Tensors as the file declares them, with all their dimensions. */
@@ -81,7 +90,13 @@ export class OnnxSession {
   static async open(
     model: string | Uint8Array,
     { device }: { readonly device: InstancePlace },
-    { executionProviders, strictProviders = false, onWarning, ...settings }: OnnxSessionOptions,
+    {
+      executionProviders,
+      strictProviders = false,
+      onWarning,
+      inPlace = false,
+      ...settings
+    }: OnnxSessionOptions,
   ): Promise<OnnxSession> {
     // Reports faults of the file without opening a session.
     const described = readOnnxFile(model);
@@ -96,8 +111,11 @@ export class OnnxSession {
       native: {},
     };
     const warn = onWarning ?? ((message: string) => process.emitWarning(message, "TritonWarning"));
-    const { session, provider } = await openSessionOf(data, warn);
-    const { inputs, outputs } = describeOnnxModel(model, sessionTensors(session), described);
+    const direct = inPlace ? await openDirect(data, warn) : undefined;
+    const { session, provider } =
+      direct === undefined ? await openSessionOf(data, warn) : { session: direct, provider: "cpu" };
+    const tensors = session instanceof DirectRun ? session.description : sessionTensors(session);
+    const { inputs, outputs } = describeOnnxModel(model, tensors, described);
     return new OnnxSession(session, provider, inputs, outputs);
   }
 
@@ -113,10 +131,14 @@ export class OnnxSession {
     inputs: Readonly<Record<string, unknown>>,
     names: readonly string[] = this.outputs.map(({ name }) => name),
   ): Promise<{ [Name in keyof O]: ArrayOf<O[Name]> }> {
-    const feeds = toFeeds(this.#tensors(inputs), this.#scalars);
-    const results = fromResults(await this.#session.run(feeds, names));
+    const results = await this.runTensors(this.#tensors(inputs), names);
     const arrays = [...results].map(([name, tensor]) => [name, toNdArray(tensor)]);
     return Object.fromEntries(arrays) as { [Name in keyof O]: ArrayOf<O[Name]> };
+  }
+
+  /** True if outputs can be written over inputs, so that `runTensors` takes their memory. */
+  get writesInPlace(): boolean {
+    return this.#session instanceof DirectRun;
   }
 
   /**
@@ -124,13 +146,25 @@ export class OnnxSession {
    *
    * @param inputs tensors by name, with all their dimensions
    * @param names outputs to compute
+   * @param into memory of outputs by name, in the shapes that the run gives them, for a session that writes in place.
+   * A tensor may also be an input, if the operators that use it allow that
    * @throws errors of ONNX Runtime
    */
   async runTensors(
     inputs: ReadonlyMap<string, Tensor>,
     names: readonly string[] = this.outputs.map(({ name }) => name),
+    into: ReadonlyMap<string, Tensor> = new Map(),
   ): Promise<Map<string, Tensor>> {
-    return fromResults(await this.#session.run(toFeeds(inputs, this.#scalars), names));
+    const session = this.#session;
+    if (!(session instanceof DirectRun))
+      return fromResults(await session.run(toFeeds(inputs, this.#scalars), names));
+    // As with onnxruntime-node, messages are received between two runs.
+    await new Promise((resolve) => setImmediate(resolve));
+    const shaped = [...inputs].map(([name, tensor]): [string, Tensor] => [
+      name,
+      this.#scalars.has(name) && tensor.shape.length > 0 ? tensor.reshaped([]) : tensor,
+    ]);
+    return session.run(new Map(shaped), names, into);
   }
 
   /** @internal */
@@ -157,5 +191,20 @@ export class OnnxSession {
         }),
       ]),
     );
+  }
+}
+
+/** Opens a session that writes in place; undefined where none can be had. */
+async function openDirect(
+  data: Parameters<typeof DirectRun.open>[0],
+  warn: (message: string) => void,
+): Promise<DirectRun | undefined> {
+  if (data.isWasm || providerName(data.providers[0]!) !== "cpu") return undefined;
+  try {
+    return await DirectRun.open(data, warn);
+  } catch (error) {
+    const { reason } = TritonError.from(error);
+    if (reason === "PACKAGE_NOT_INSTALLED" || reason === "PLATFORM_NOT_SUPPORTED") return undefined;
+    throw error;
   }
 }

@@ -184,6 +184,9 @@ const quiet = { error() {}, warn() {}, info() {}, debug() {} };
 
 type Metadata = ReturnType<Triton["service"]["modelMetadata"]>;
 
+/** What the GraphModels answer. Both forms of a network are compared with one answer. */
+const samples = new Map<string, ReturnType<typeof sampleOf>>();
+
 /** What a GraphModel answers, and its tensors. */
 async function sampleOf({ name, runtime, inputs, outputs }: Network, source: string) {
   await using triton = new Triton({ logger: quiet });
@@ -208,7 +211,9 @@ function tensorsText({ inputs, outputs }: Metadata, nameOf: (name: string) => st
 /** Loads a network from a repository and compares its answers with those of the GraphModel. */
 async function compare(network: Network, form: Form): Promise<number> {
   const source = join(folders[network.from]!, network.path);
-  const { metadata, inputs, answer } = await sampleOf(network, source);
+  const sample = samples.get(network.name) ?? sampleOf(network, source);
+  samples.set(network.name, sample);
+  const { metadata, inputs, answer } = await sample;
   const model = readGraphModel(source);
   const { repository, nameOf } = await writeRepository(network, form, { model, metadata });
   await using triton = new Triton({ modelRepository: repository, logger: quiet });

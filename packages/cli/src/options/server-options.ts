@@ -87,6 +87,12 @@ export const repositoryOptions = {
       "File for a recording of the scheduling, written when the server ends: its first minute from the first request on. `tritonjs replay --batches` replays it.",
       "",
     ),
+    "scheduling-ring": integerFrom(
+      0,
+      "Seconds of scheduling that the server keeps at any time. The dashboard shows them, and --scheduling-tape gets them " +
+        "when the server ends. 0 for none.",
+      0,
+    ),
     "capture-directory": text(
       "Directory of Parquet files in which some requests are captured with their answers. Needs hyparquet-writer.",
       "",

@@ -1,24 +1,10 @@
 import { readFile, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative } from "node:path";
 import { OnnxModel } from "@tritonjs/backends/optimize";
+import { GRAPH_DTYPES, graphPaths, PREFERRED_DTYPES } from "@tritonjs/protocol";
 import { badSource, cannotServe, type PlannedFile, type PlanOptions } from "./import-plan.js";
 
 export type HuggingFaceJson = Readonly<Record<string, unknown>>;
-
-/** Precisions of a graph, as transformers.js names them, with the end of the file's name. */
-const DTYPES: Readonly<Record<string, string>> = {
-  fp32: "",
-  fp16: "_fp16",
-  q8: "_quantized",
-  int8: "_int8",
-  uint8: "_uint8",
-  q4: "_q4",
-  q4f16: "_q4f16",
-  bnb4: "_bnb4",
-};
-
-/** Precisions in the order in which a processor prefers them. */
-const PREFERRED = ["fp32", "q4", "q8", "int8", "uint8", "bnb4", "fp16", "q4f16"];
 
 /** A directory as Hugging Face's libraries save models, with graphs for ONNX Runtime. */
 export class HuggingFaceDirectory {
@@ -90,17 +76,15 @@ export class HuggingFaceDirectory {
       if (await this.has(path)) return path;
       throw badSource(this.path, `expected the graph '${file}', got none`);
     }
-    if (dtype !== undefined && DTYPES[dtype] === undefined) {
-      throw badSource(this.path, `dtype: expected one of ${Object.keys(DTYPES).join(", ")}, got '${dtype}'`);
+    const known = GRAPH_DTYPES.find((one) => one === dtype);
+    if (dtype !== undefined && known === undefined) {
+      throw badSource(this.path, `dtype: expected one of ${GRAPH_DTYPES.join(", ")}, got '${dtype}'`);
     }
-    for (const name of dtype === undefined ? PREFERRED : [dtype]) {
-      for (const stem of stems) {
-        const base = `${stem}${DTYPES[name]}.onnx`;
-        for (const path of [base, join("onnx", base)]) if (await this.has(path)) return path;
-      }
+    for (const one of known === undefined ? PREFERRED_DTYPES.cpu : [known]) {
+      for (const path of graphPaths(stems, one)) if (await this.has(path)) return path;
     }
-    if (dtype === undefined) return undefined;
-    const wanted = stems.map((stem) => `${stem}${DTYPES[dtype]}.onnx`).join(" or ");
+    if (known === undefined) return undefined;
+    const wanted = stems.map((stem) => graphPaths([stem], known)[0]).join(" or ");
     throw badSource(this.path, `dtype ${dtype}: expected the file ${wanted}, here or in onnx/, got none`);
   }
 

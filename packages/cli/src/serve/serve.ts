@@ -61,7 +61,7 @@ export async function serve(
       traces.spans &&
       (await loadSpanTracer(traces.spans, (message) => triton?.service.log.of("tracer").error(message)));
     const captures = await loadCapture(values, tracer || undefined);
-    const tape = await loadTape(values["scheduling-tape"]);
+    const tape = await loadTape(values);
     triton = new Triton({
       ...tritonSettings(values, logger, await classModels(values.model)),
       trace: traces.options,
@@ -117,11 +117,12 @@ async function start(
   if (warning !== undefined) service.log.of("main").warning(warning);
 }
 
-/** Records the scheduling into a file; undefined without one. */
-async function loadTape(file: string): Promise<TritonOptions["schedulingTape"]> {
-  if (file === "") return undefined;
+/** Records the scheduling, if the command line asks for it: its first minute, or its last seconds. */
+async function loadTape(values: OptionValues): Promise<TritonOptions["schedulingTape"]> {
+  const { "scheduling-tape": file, "scheduling-ring": seconds } = values;
+  if (file === "" && seconds === 0) return undefined;
   const { recordScheduling } = await import("@tritonjs/core/time-travel");
-  return recordScheduling({ file });
+  return recordScheduling({ ...(file !== "" && { file }), ...(seconds > 0 && { seconds, keep: "last" }) });
 }
 
 /** Captures requests, if the command line asks for it. Another tracer gets them too. */

@@ -48,6 +48,11 @@ Examples:
     tritonjs replay minute.tape --batches
     tritonjs replay minute.tape --explain checkout-77
 
+  Ask the same of a running server, which keeps its last minute:
+    tritonjs serve --model-repository=models --dashboard --scheduling-ring=60
+    curl -o minute.tape http://localhost:8002/dashboard/api/recording
+    tritonjs replay minute.tape --explain checkout-77
+
   Compare the answers to captured requests with those of another server:
     tritonjs replay captures/*.parquet --against http://localhost:8000 --compare class
 `;
@@ -230,7 +235,8 @@ async function replayTapes(
       isSame &&= replay.identical;
       const { difference } = replay;
       reports.push({ path, ...replay });
-      const numbers = `${replay.requests} requests, ${replay.batches} batches`;
+      const from = replay.fromMs === 0 ? "" : ` from ${replay.fromMs.toFixed(3)} ms on`;
+      const numbers = `${replay.requests} requests, ${replay.batches} batches${from}`;
       terminal.write(
         difference === undefined
           ? `${path}: ${numbers}, identical\n`

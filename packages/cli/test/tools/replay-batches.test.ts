@@ -91,7 +91,7 @@ test("refuses files that are not recordings, and requests that are not in a reco
   );
   const cut = join(folder, "cut.tape");
   writeFileSync(cut, readFileSync(file).subarray(0, -8));
-  expect((await run(cut, "--batches")).errors).toContain("is no recording of the scheduling: expected");
+  expect((await run(cut, "--batches")).errors).toContain("is not a recording of the scheduling: expected");
   writeFileSync(cut, "[]");
   expect((await run(cut, "--batches")).errors).toContain('begins with {"format":"tritonjs-scheduling"');
   expect(await run(join(folder, "none.tape"), "--batches")).toMatchObject({ code: 1 });

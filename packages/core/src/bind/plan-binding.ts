@@ -128,6 +128,7 @@ export function planBinding(
         inputs: options.inputs ?? [],
         outputs: options.outputs ?? [],
         batchingByDefault: plan.batches && config.maxBatchSize !== 0,
+        labels: labelsOf(options.outputs),
         problems: [],
       };
   problems.push(...specs.problems);
@@ -177,13 +178,12 @@ export function planBinding(
   if (problems.length > 0) {
     throw bindError(modelName, problems);
   }
-  const labels = labelsOf(options.outputs);
   const { onSequenceEvict } = options;
   return {
     name: modelName,
     version: modelVersion,
     config: resolved,
-    labels,
+    labels: specs.labels,
     instanceProblems: (changed) => instanceProblems(changed, plan),
     createExecutor: stepwise?.create(plan.create) ?? plan.create,
     strict: options.strict,
@@ -379,6 +379,8 @@ interface BackendSpecs {
   readonly batchingByDefault: boolean;
   readonly maxBatchSize?: number | undefined;
   readonly decoupled?: boolean | undefined;
+  /** Names of classes by output: the given ones before those of the model file. */
+  readonly labels: ReadonlyMap<string, readonly string[]>;
   readonly problems: string[];
 }
 
@@ -398,7 +400,13 @@ function describeBackend(
   const description = backend.describe();
   if (description === undefined) {
     const batching = options.batching ?? (options.maxBatchSize ?? 0) > 0;
-    return { inputs: inputs ?? [], outputs: outputs ?? [], batchingByDefault: batching, problems: [] };
+    return {
+      inputs: inputs ?? [],
+      outputs: outputs ?? [],
+      batchingByDefault: batching,
+      labels: labelsOf(outputs),
+      problems: [],
+    };
   }
   const shapeTensors = shapeTensorsOf([...(inputs ?? []), ...(outputs ?? [])], modelConfig);
   const asInConfig = description.asInConfig ?? false;
@@ -451,6 +459,7 @@ function describeBackend(
     batchingByDefault: batching,
     maxBatchSize: description.maxBatchSize,
     decoupled: description.decoupled,
+    labels: labelsOf([...description.outputs, ...(outputs ?? [])]),
     problems,
   };
 }

@@ -23,7 +23,7 @@ export interface InstanceUser {
   /** Forms batches when their turn in the plan of all models has come. */
   readonly planned?: PlannedBatcher | undefined;
   /** An instance failed, or recovered. */
-  healthChanged?(healthy: boolean): void;
+  healthChanged?(healthy: boolean, instance: ModelInstance): void;
   started?(instance: ModelInstance, payload: Payload): void;
   ended?(instance: ModelInstance, payload: Payload): void;
   /**
@@ -284,7 +284,7 @@ export class InstanceGroup implements PlannedWork {
   #healthChanged(instance: ModelInstance, healthy: boolean, reason?: TritonError): void {
     instance.healthChanged(healthy, reason);
     if (!healthy) this.#unstage(instance);
-    this.#user.healthChanged?.(healthy);
+    this.#user.healthChanged?.(healthy, instance);
     if (healthy) {
       // A scheduler that forms batches only for idle instances has formed none.
       this.#freed();

@@ -142,8 +142,7 @@ export class ModelRequests implements RequestObserver {
       else this.#cached.infer(request);
     } catch (error) {
       request.owner = undefined;
-      request.leaveCallGraph?.();
-      request.leaveCallGraph = undefined;
+      leaveCallGraph(request);
       this.#inflight.delete(request);
       statistics.pendingCount--;
       throw this.#refused(request, error);
@@ -173,8 +172,7 @@ export class ModelRequests implements RequestObserver {
 
   settled(request: InferenceRequest, error: TritonError | undefined): void {
     this.#model.tape?.settled(request, error);
-    request.leaveCallGraph?.();
-    request.leaveCallGraph = undefined;
+    leaveCallGraph(request);
     this.#inflight.delete(request);
     this.onSettled?.();
     request.deadlineTimer?.cancel();
@@ -599,4 +597,10 @@ class WaitingRequests extends LinkedList<InferenceRequest> implements RequestHol
     for (const request of all) this.remove(request);
     return all;
   }
+}
+
+function leaveCallGraph(request: InferenceRequest): void {
+  if (request.leaveCallGraph === undefined) return;
+  request.leaveCallGraph();
+  request.leaveCallGraph = undefined;
 }

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { type DescribedTensor, errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { findBackend } from "../backends/find-backend.js";
 import { AutoCompleteConfig } from "../config/auto-complete-config.js";
 import { completeConfig, TRITON_DEFAULT_MAX_BATCH_SIZE } from "../config/complete-config.js";
@@ -55,11 +55,13 @@ export async function planVersion(
     return backend.open?.(config, first && hostPolicyOf(first, server.hostPolicies ?? {}));
   };
   try {
-    const made =
+    const made: FromBackend =
       polled.config.ensembleScheduling === undefined
         ? await fromBackend(polled, version, options, server, open)
         : { config: completedConfig(polled, undefined, options, server), createExecutor: noExecutor };
-    const labels = await readLabels(directory, made.config);
+    const { labelled = [], ...executed } = made;
+    const labels = new Map(labelled.flatMap(({ name, labels }) => (labels ? [[name, labels]] : [])));
+    for (const [name, written] of await readLabels(directory, made.config)) labels.set(name, written);
     const variableLength = padsOfConfig(made.config);
     const { states, problems } = initialStates(made.config, dataFilesOf(directory, "initial_state"));
     const [first] = problems;
@@ -68,7 +70,16 @@ export async function planVersion(
       throw new TritonError(first.code, text, { reason: first.reason });
     }
     return {
-      plan: { ...id, version, directory, held: true, labels, initialStates: states, variableLength, ...made },
+      plan: {
+        ...id,
+        version,
+        directory,
+        held: true,
+        labels,
+        initialStates: states,
+        variableLength,
+        ...executed,
+      },
       close,
     };
   } catch (error) {
@@ -80,13 +91,20 @@ export async function planVersion(
 /** Opens a model with its backend to describe it. Returns undefined for a backend that does not open models. */
 type OpenModel = (backend: Backend, config: ModelConfig) => Promise<ModelDescription | undefined>;
 
+interface FromBackend {
+  readonly config: ModelConfig;
+  readonly createExecutor: ExecutorFactory;
+  /** Outputs as the model file describes them, perhaps with names of classes. */
+  readonly labelled?: readonly DescribedTensor[];
+}
+
 async function fromBackend(
   polled: PolledModel,
   version: number,
   options: RepositoryOptions,
   server: PlanServer,
   open: OpenModel,
-): Promise<{ config: ModelConfig; createExecutor: ExecutorFactory }> {
+): Promise<FromBackend> {
   const { id, directory } = polled;
   const { factory, config, inherits } = await findBackend(polled.config, directory, version, options);
   const versionDirectory = join(directory, String(version));
@@ -112,6 +130,7 @@ async function fromBackend(
     config: completedConfig({ ...polled, config }, description, options, server),
     createExecutor: (executor) =>
       backend.createExecutor({ ...executor, hosting: { ...backend.hosting, ...executor.hosting } }),
+    ...(description !== undefined && "outputs" in description && { labelled: description.outputs }),
   };
 }
 

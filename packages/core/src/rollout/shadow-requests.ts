@@ -10,14 +10,14 @@ type Tensors = ReadonlyMap<string, Tensor>;
 
 /**
  * Copies of requests for the new version. A copy is made of each n-th request when it arrives, and sent after the old
- * version has answered. It is dropped if a request waits, or if the new version has no idle instance.
+ * version has answered. It is dropped if a request waits, or if either version has no idle instance.
  *
  * ```
  * request --> old version --> answer to the client
  *    |                           |
  *    +-- copy of the inputs      +-- copy of the outputs
  *                                |
- *              an instance is idle: the copy --> new version --> compare, drop
+ *            instances are idle: the copy --> new version --> compare, drop
  * ```
  */
 export class ShadowRequests {
@@ -39,7 +39,8 @@ export class ShadowRequests {
    */
   follow(request: InferenceRequest, from: ModelVersion, to: ModelVersion, onCompared: () => void): void {
     if (++this.#count % this.options.every !== 0) return;
-    if (this.#inFlight >= this.options.maxInFlight) {
+    // Copies are not made of requests that wait: the busier the old version, the less its copies cost.
+    if (this.#inFlight >= this.options.maxInFlight || from.statistics.pendingCount > 0) {
       this.evidence.shed();
       return;
     }
@@ -55,9 +56,9 @@ export class ShadowRequests {
     const { from, to } = turn;
     const now = this.clock.now();
     const onLoop = isInline(to);
-    const waits = from.statistics.pendingCount > 0 || to.statistics.pendingCount > 0;
-    const isFull = this.#inFlight >= this.options.maxInFlight || !to.hasRoom || waits;
-    if (isFull || to.state !== "READY" || (onLoop && now < this.#notBefore)) {
+    const isBusy = [from, to].some(({ hasRoom, statistics }) => !hasRoom || statistics.pendingCount > 0);
+    const isFull = this.#inFlight >= this.options.maxInFlight;
+    if (isFull || isBusy || to.state !== "READY" || (onLoop && now < this.#notBefore)) {
       this.evidence.shed();
       return;
     }

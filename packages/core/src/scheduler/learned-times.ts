@@ -1,6 +1,7 @@
 import type { Payload } from "../batch/payload.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
+import type { InferenceRequest } from "../request/inference-request.js";
 
 /** Number of observed batches before durations are predicted. */
 export const ENOUGH_OBSERVATIONS = 5;
@@ -17,6 +18,13 @@ interface Running {
   readonly times: InstanceTimes;
   readonly rows: number;
   readonly startedAt: number;
+}
+
+function isOpen(
+  { cancelReason, deadline = Number.POSITIVE_INFINITY }: InferenceRequest,
+  now: number,
+): boolean {
+  return cancelReason === undefined && now < deadline;
 }
 
 /**
@@ -45,6 +53,8 @@ export class LearnedTimes {
   }
 
   started(instance: ModelInstance, payload: Payload, now: number): void {
+    // A batch does not run if the time of all its requests is over.
+    if (!payload.requests.some((request) => isOpen(request, now))) return;
     this.#running.set(payload, { times: this.#ownOf(instance), rows: payload.batchSize, startedAt: now });
   }
 

@@ -20,6 +20,8 @@ export interface SchedulingTape {
   limiterClock(clock: Clock): Clock;
   /** Prepares the tape for a version of a model, or for its next configuration. */
   open(model: TapedPlan, clock: Clock): ModelTape;
+  /** What is recorded so far, in the form of a file. */
+  bytes(): Uint8Array;
   /** Called when the server has closed. */
   end(): Promise<void>;
 }

@@ -8,12 +8,14 @@ import { LatencyWatch } from "../observe/statistics.js";
 import type { ModelControlMode } from "../repository/repository-options.js";
 import type { RolloutReport } from "../rollout/rollout.js";
 import type { SequenceCounts } from "../scheduler/scheduler.js";
+import type { SchedulingTape } from "../scheduler/scheduling-tape.js";
 import { reportStatistics } from "./model-reports.js";
 
 interface ObservedServer {
   readonly registry: ModelRegistry;
   readonly modelControlMode: ModelControlMode;
   readonly cacheUsage: () => CacheUsage | undefined;
+  readonly tape: SchedulingTape | undefined;
   readonly changeInstances: (model: ModelVersion, count: number) => Promise<void>;
 }
 
@@ -36,6 +38,16 @@ export class ServerInspector {
   /** Usage of the response cache; undefined without a cache, or if the cache does not report its usage. */
   get cacheUsage(): CacheUsage | undefined {
     return this.#server.cacheUsage();
+  }
+
+  /** The recording of the scheduling so far, as a file; undefined if the server records none. */
+  recording(): Uint8Array | undefined {
+    return this.#server.tape?.bytes();
+  }
+
+  /** True if the scheduling is recorded. */
+  get isRecording(): boolean {
+    return this.#server.tape !== undefined;
   }
 
   /** All versions of all models, ordered by name and then by version. */

@@ -1,5 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
-import { ARRIVAL, ENTRY, type Tape, TapeReader } from "./tape.js";
+import { ARRIVAL, BEGIN, ENTRY, type Tape, TapeReader } from "./tape.js";
+
+export { Tape } from "./tape.js";
 
 /** A request of a recording. Times are milliseconds from its beginning. */
 export interface RecordedRequest {
@@ -52,6 +54,10 @@ export interface Timeline {
 export function timelineOf(tape: Tape): Timeline {
   const reader = new TapeReader(tape);
   const began = tape.length > 0 ? reader.time : 0;
+  // A ring has dropped the requests and batches before these.
+  const isRing = reader.kind === ENTRY.begin;
+  const firstRequest = isRing ? reader.field(BEGIN.request) : 0;
+  const firstBatch = isRing ? reader.field(BEGIN.batch) : 0;
   const requests: RecordedRequest[] = [];
   const batches: RecordedBatch[] = [];
   const instances = tape.models.map(({ instances }) => [...instances]);
@@ -62,24 +68,28 @@ export function timelineOf(tape: Tape): Timeline {
     const atMs = time - began;
     last = Math.max(last, time);
     const first = reader.fields > 0 ? reader.field(0) : 0;
-    const request = requests[first];
-    if (reader.kind === ENTRY.arrive && model !== undefined && request === undefined) {
-      requests[first] = arrivalOf(reader, tape, model, began);
-    } else if (reader.kind === ENTRY.batch && model !== undefined) {
-      const numbers = Array.from({ length: reader.fields - 4 }, (_, i) => reader.field(4 + i));
-      for (const number of numbers) if (requests[number] !== undefined) requests[number].batch = first;
-      batches[first] = {
-        number: first,
+    const request = requests[first - firstRequest];
+    const batch = batches[first - firstBatch];
+    if (reader.kind === ENTRY.arrive && model !== undefined && requests.length === first - firstRequest) {
+      requests.push(arrivalOf(reader, tape, model, requests.length, began));
+    } else if (reader.kind === ENTRY.batch && model !== undefined && batches.length === first - firstBatch) {
+      const numbers = Array.from(
+        { length: reader.fields - 4 },
+        (_, i) => reader.field(4 + i) - firstRequest,
+      ).filter((number) => requests[number] !== undefined);
+      for (const number of numbers) requests[number]!.batch = batches.length;
+      batches.push({
+        number: batches.length,
         ...{ model: model.name, version: model.version },
         instance: instances[reader.model]?.[reader.field(1)] ?? `instance ${reader.field(1)}`,
         cut: tape.textOf(reader.field(2)),
         rows: reader.field(3),
-        requests: numbers.filter((number) => number >= 0),
+        requests: numbers,
         startedMs: atMs,
         endedMs: null,
-      };
-    } else if (reader.kind === ENTRY.ended && batches[first] !== undefined) {
-      batches[first].endedMs = atMs;
+      });
+    } else if (reader.kind === ENTRY.ended && batch !== undefined) {
+      batch.endedMs = atMs;
     } else if (reader.kind === ENTRY.join && model !== undefined) {
       instances[reader.model]![first] = tape.textOf(reader.field(2));
     } else if ((reader.kind === ENTRY.settled || reader.kind === ENTRY.refused) && request !== undefined) {
@@ -96,6 +106,7 @@ function arrivalOf(
   reader: TapeReader,
   tape: Tape,
   { name, version }: { readonly name: string; readonly version: number },
+  number: number,
   began: number,
 ): RecordedRequest {
   const field = (key: keyof typeof ARRIVAL) => reader.field(ARRIVAL[key]);
@@ -103,7 +114,7 @@ function arrivalOf(
   const limit = field("limitMs");
   const due = Math.min(field("deadline"), limit > 0 ? arrived + limit : Number.POSITIVE_INFINITY);
   return {
-    number: field("seq"),
+    number,
     id: tape.textOf(field("id")),
     model: name,
     version,

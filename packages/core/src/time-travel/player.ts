@@ -13,7 +13,17 @@ import { ShareLedger } from "../scheduler/fair-shares.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import { DeadlineQueue, type Timer } from "../system/clock.js";
 import { inputsOf } from "./recorded-inputs.js";
-import { ARRIVAL, ARRIVAL_FLAG, ENTRY, type RecordedModel, type Tape, TapeReader } from "./tape.js";
+import {
+  ARRIVAL,
+  ARRIVAL_FLAG,
+  BEGIN,
+  CLOCK,
+  clockField,
+  ENTRY,
+  type RecordedModel,
+  type Tape,
+  TapeReader,
+} from "./tape.js";
 import {
   BY_INSTANCE,
   endingOf,
@@ -21,7 +31,7 @@ import {
   TapedClock,
   TapedInstance,
   TapedScheduler,
-  type TapeHead,
+  TapeHead,
 } from "./taped-scheduler.js";
 
 /** Where a replay differs from its recording. */
@@ -36,6 +46,11 @@ export interface ReplayDifference {
 
 /** Outcome of {@link replayScheduling}. */
 export interface SchedulingReplay {
+  /**
+   * Where the replay began, in milliseconds from the beginning of the recording. Not 0 for a recording of the last
+   * seconds whose first moments depend on what it has dropped.
+   */
+  readonly fromMs: number;
   readonly requests: number;
   /** Batches that were formed again. */
   readonly batches: number;
@@ -48,7 +63,8 @@ export interface SchedulingReplay {
  * Plays a recording through the scheduler of this library, and compares each batch with the recorded one: its requests
  * and their order, its instance, why it was cut, and its time, bit for bit. It ends at the first difference.
  *
- * @throws TritonError INVALID_ARG for a recording with a configuration that cannot be served
+ * @throws TritonError INVALID_ARG for a recording with a configuration that cannot be served, UNSUPPORTED for a recording
+ * of the last seconds without a moment at which nothing waited or ran
  * @example
  * ```ts
  * const { identical, batches } = await replayScheduling(await Tape.read("minute.tape"));
@@ -61,7 +77,7 @@ export async function replayScheduling(tape: Tape): Promise<SchedulingReplay> {
 /** Promise turns from the end of a batch to its last effect, with some to spare. */
 const TURNS = 12;
 
-class Player implements TapeHead {
+class Player extends TapeHead {
   readonly #reader: TapeReader;
   readonly #models: PlayedModel[];
   readonly #seqs = new Map<InferenceRequest, number>();
@@ -77,13 +93,16 @@ class Player implements TapeHead {
   #now: number;
   #reads = 0;
   #isOver = false;
-  #isQuiet = false;
   #difference: ReplayDifference | undefined;
   #arrivals = 0;
   #batchCount = 0;
+  #firstBatch = 0;
   readonly #began: number;
+  readonly #fromMs: number;
+  readonly #limiterClock = new TapedClock(this, -1);
 
   constructor(readonly tape: Tape) {
+    super();
     this.#reader = new TapeReader(tape);
     this.#began = tape.length > 0 ? this.#reader.time : 0;
     this.#now = this.#began;
@@ -92,17 +111,51 @@ class Player implements TapeHead {
       rateLimit === "deadlines" && !rateLimitResources.some(({ name }) => name === "cores")
         ? [...rateLimitResources, { name: "cores", count: tape.about.cores }]
         : rateLimitResources;
-    this.limiter = createRateLimiter(rateLimit, resources, undefined, new TapedClock(this, -1));
+    this.limiter = createRateLimiter(rateLimit, resources, undefined, this.#limiterClock);
     this.#models = tape.models.map((model, number) => new PlayedModel(this, number, model));
+    if (this.#reader.kind === ENTRY.begin) this.#findBeginning();
+    this.#fromMs = this.#now - this.#began;
+  }
+
+  /** Moves to the first part of a ring that may be replayed. */
+  #findBeginning(): void {
+    const reader = this.#reader;
+    while (!reader.done && !(reader.kind === ENTRY.begin && reader.field(BEGIN.replayable) === 1))
+      reader.next();
+    if (reader.done) {
+      throw new TritonError(
+        "UNSUPPORTED",
+        "the recording of the last seconds cannot be replayed: expected a moment at which nothing waited or ran, and " +
+          "models that neither learn nor have sequences, got none; its requests can be explained",
+      );
+    }
+    this.#now = reader.time;
+    this.#batchCount = reader.field(BEGIN.batch);
+    this.#firstBatch = this.#batchCount;
+    this.#resume(this.#limiterClock, 0);
+  }
+
+  /** Lets a clock number its calls as at the beginning of a part. */
+  #resume(clock: TapedClock, number: number): void {
+    const at = clockField(number);
+    clock.timers = this.#reader.field(at + CLOCK.timers);
+    clock.deferred = this.#reader.field(at + CLOCK.deferred);
   }
 
   async play(): Promise<SchedulingReplay> {
     await Promise.all(this.#models.map((model) => model.load()));
+    if (this.#reader.kind === ENTRY.begin) {
+      for (const [number, model] of this.#models.entries()) {
+        this.#resume(model.clock, number + 1);
+        if (this.#reader.field(clockField(number + 1) + CLOCK.loaded) === 1) model.resume();
+      }
+    }
     while (!this.#isOver && this.#skipReadings()) await this.#advance();
     const difference = this.#difference;
     return {
+      fromMs: this.#fromMs,
       requests: this.#arrivals,
-      batches: this.#batchCount,
+      batches: this.#batchCount - this.#firstBatch,
       identical: difference === undefined,
       difference,
     };
@@ -162,7 +215,7 @@ class Player implements TapeHead {
         model!.freed(first);
         break;
       case ENTRY.health:
-        model!.changeHealth(first, reader.field(2) === 1);
+        model!.changeHealth(first, reader.field(1) === 1, this.#whyDead(reader.field(2), reader.field(3)));
         break;
       case ENTRY.cancel:
         this.#cancel();
@@ -270,6 +323,10 @@ class Player implements TapeHead {
     request?.cancel(this.#error(reader.field(1), reader.field(2)));
   }
 
+  #whyDead(code: number, reason: number): TritonError | undefined {
+    return this.tape.textOf(code) === "" ? undefined : this.#error(code, reason);
+  }
+
   #error(code: number, reason: number): TritonError {
     const why = this.tape.textOf(reason) as ErrorReason | "";
     return new TritonError(
@@ -280,7 +337,7 @@ class Player implements TapeHead {
   }
 
   now(): number {
-    if (this.#isQuiet) return this.#now;
+    if (this.isQuiet) return this.#now;
     this.#reads++;
     const reader = this.#reader;
     if (reader.kind === ENTRY.time && reader.field(0) === this.#reads) {
@@ -291,11 +348,11 @@ class Player implements TapeHead {
   }
 
   value(model: number, what: number): number {
-    if (!this.#isQuiet) this.#reads++;
+    if (!this.isQuiet) this.#reads++;
     const reader = this.#reader;
     const key = model * 65536 + what;
     if (
-      !this.#isQuiet &&
+      !this.isQuiet &&
       reader.kind === ENTRY.value &&
       reader.model === model &&
       reader.field(0) === this.#reads
@@ -412,23 +469,6 @@ class Player implements TapeHead {
     this.#seqs.delete(request);
   }
 
-  within<T>(call: () => T): T {
-    return call();
-  }
-
-  starting<T>(call: () => T): T {
-    return call();
-  }
-
-  quietly<T>(ask: () => T): T {
-    this.#isQuiet = true;
-    try {
-      return ask();
-    } finally {
-      this.#isQuiet = false;
-    }
-  }
-
   /** The request is about to be cancelled: by an event of the tape, or by the scheduler. */
   cancelling(model: number, request: InferenceRequest): void {
     const reader = this.#reader;
@@ -452,7 +492,7 @@ class Player implements TapeHead {
       if (reader.kind === ENTRY.time) this.#now = reader.time;
       else if (reader.kind === ENTRY.value) {
         this.#values.set(reader.model * 65536 + reader.field(1), reader.field(2));
-      } else return !reader.done;
+      } else if (reader.kind !== ENTRY.begin) return !reader.done;
       reader.next();
     }
   }
@@ -472,6 +512,7 @@ const NO_RUNNER = { givenUp() {} };
 
 /** A model of the tape: its scheduler, and instances that compute nothing. */
 class PlayedModel implements RequestObserver {
+  readonly clock: TapedClock;
   readonly scheduler: TapedScheduler;
   readonly #group: InstanceGroup;
   readonly #config: ModelConfig;
@@ -491,6 +532,7 @@ class PlayedModel implements RequestObserver {
     const { mixedInputs, batchesByKey, maxBatchCost, padded, weights, sharesAll } = recorded;
     this.#config = withoutHosting(recorded.config as ModelConfig);
     const clock = new TapedClock(player, number);
+    this.clock = clock;
     this.#planned = planInstances(this.#config);
     const made = recorded.instances.map((_, i) => this.#make(this.#planned[i]!));
     this.#group = new InstanceGroup(made, clock, player.limiter);
@@ -535,15 +577,20 @@ class PlayedModel implements RequestObserver {
     this.scheduler.lookAgain();
   }
 
+  /** Begins as a model that was loaded before. */
+  resume(): void {
+    for (const instance of this.#group.instances) instance.healthy = true;
+    this.scheduler.isLoaded = true;
+  }
+
   freed(part: number): void {
     const instance = part < 0 ? this.#group.instances[0] : this.#instances[part];
     if (instance?.executor.onRoom === undefined) this.scheduler.slotFreed();
     else instance.executor.onRoom();
   }
 
-  changeHealth(number: number, healthy: boolean): void {
-    const instance = this.#instances[number] ?? this.#group.instances[0];
-    instance?.executor.onHealth?.(healthy);
+  changeHealth(number: number, healthy: boolean, reason: TritonError | undefined): void {
+    this.#instances[number]?.executor.onHealth?.(healthy, reason);
   }
 
   join(placement: number, number: number): void {

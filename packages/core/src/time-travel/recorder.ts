@@ -11,7 +11,8 @@ import { callerOf } from "../scheduler/fair-shares.js";
 import type { ModelTape, SchedulingTape, TapedPlan, TapedServer } from "../scheduler/scheduling-tape.js";
 import { type Clock, realClock, type Timer } from "../system/clock.js";
 import { everything, inputsText } from "./recorded-inputs.js";
-import { ARRIVAL, ARRIVAL_FIELDS, ARRIVAL_FLAG, ENTRY, LIBRARY, Tape } from "./tape.js";
+import { TapeRing } from "./ring.js";
+import { ARRIVAL, ARRIVAL_FIELDS, ARRIVAL_FLAG, clockField, ENTRY, LIBRARY, Tape } from "./tape.js";
 import {
   BY_INSTANCE,
   endingOf,
@@ -19,7 +20,7 @@ import {
   TapedClock,
   TapedInstance,
   TapedScheduler,
-  type TapeHead,
+  TapeHead,
 } from "./taped-scheduler.js";
 
 /** Options of `recordScheduling`. */
@@ -28,13 +29,18 @@ export interface SchedulingRecordingOptions {
   readonly file?: string;
   /** Length of the recording in seconds, from its first request on. @default 60 */
   readonly seconds?: number;
-  /** Largest size of the recording, in bytes. It ends there. @default 64 MiB */
+  /** Largest size of the recording, in bytes. @default 64 MiB */
   readonly maxBytes?: number;
+  /**
+   * Which time is kept: `"first"` ends the recording at its length or size, `"last"` goes on and drops what is older.
+   * @default "first"
+   */
+  readonly keep?: "first" | "last";
 }
 
 /** A recording of what decides about the batches of a server. */
 export interface SchedulingRecording extends SchedulingTape {
-  /** False once it is as long or as large as its options allow, or has been stopped. */
+  /** False once it has been stopped, or is as long or as large as its options allow and keeps the first time. */
   readonly active: boolean;
   readonly byteLength: number;
   /** Ends the recording, and keeps its content. */
@@ -48,9 +54,10 @@ export interface SchedulingRecording extends SchedulingTape {
  * Records what decides about batches: arrivals, ends of batches, timers, cancellations and changes of instances, of all
  * models of a `Triton`. `replayScheduling` plays them through the same scheduler, and gets the same batches.
  *
- * A recording begins with its server, because the scheduler learns from everything before.
+ * A recording begins with its server, because the scheduler learns from everything before. With `keep: "last"` it drops
+ * its beginning, and a replay begins at the first moment at which nothing waited or ran.
  *
- * @throws TritonError INVALID_ARG for options that are not positive numbers
+ * @throws TritonError INVALID_ARG for options that are not positive numbers, and another `keep`
  * @example
  * ```ts
  * const tape = recordScheduling({ file: "minute.tape" });
@@ -58,12 +65,16 @@ export interface SchedulingRecording extends SchedulingTape {
  * ```
  */
 export function recordScheduling(options: SchedulingRecordingOptions = {}): SchedulingRecording {
-  const { seconds = 60, maxBytes = 64 * 1024 * 1024 } = options;
+  const { seconds = 60, maxBytes = 64 * 1024 * 1024, keep = "first" } = options;
   for (const [name, value] of Object.entries({ seconds, maxBytes })) {
     if (!(value > 0))
       throw new Fault("INVALID_ARG", `recordScheduling ${name}: expected a number above 0, got ${value}`);
   }
-  return new Recorder(seconds * 1000, maxBytes, options.file);
+  if (keep !== "first" && keep !== "last") {
+    throw new Fault("INVALID_ARG", `recordScheduling keep: expected "first" or "last", got ${keep}`);
+  }
+  const ring = keep === "last" ? new TapeRing(seconds * 1000, maxBytes) : undefined;
+  return new Recorder(seconds * 1000, maxBytes, options.file, ring);
 }
 
 /** Time that may pass within a step before the scheduler reads it anew. */
@@ -72,7 +83,7 @@ const STEP_MS = 0.1;
 /** A request whose cancellation has begun, an instance that begins a batch, or a call of the scheduler. */
 type Frame = InferenceRequest | "instance" | undefined;
 
-class Recorder implements SchedulingRecording, TapeHead {
+class Recorder extends TapeHead implements SchedulingRecording {
   active = true;
   readonly #seqs = new WeakMap<InferenceRequest, number>();
   readonly #batches = new WeakMap<Payload, number>();
@@ -86,17 +97,19 @@ class Recorder implements SchedulingRecording, TapeHead {
   #arrivals = 0;
   #batchCount = 0;
   #endsAt = Number.POSITIVE_INFINITY;
-  #textBytes = 0;
-  #isQuiet = false;
+  #limiterClock: TapedClock | undefined;
 
   constructor(
     private readonly lengthMs: number,
     private readonly maxBytes: number,
     private readonly file: string | undefined,
-  ) {}
+    private readonly ring: TapeRing | undefined,
+  ) {
+    super();
+  }
 
   get byteLength(): number {
-    return this.#tape === undefined ? 0 : this.#tape.byteLength + this.#textBytes;
+    return this.ring?.byteLength || (this.#tape?.byteLength ?? 0);
   }
 
   stop(): void {
@@ -104,11 +117,16 @@ class Recorder implements SchedulingRecording, TapeHead {
   }
 
   bytes(): Uint8Array {
-    return this.#opened.bytes();
+    return this.#whole.bytes();
   }
 
   async save(file: string): Promise<void> {
-    await this.#opened.save(file);
+    await this.#whole.save(file);
+  }
+
+  get #whole(): Tape {
+    const tape = this.#opened;
+    return this.ring === undefined || tape.length === 0 ? tape : this.ring.joined();
   }
 
   get #opened(): Tape {
@@ -129,17 +147,20 @@ class Recorder implements SchedulingRecording, TapeHead {
       );
     }
     this.#tape = new Tape({ library: LIBRARY, beganAt: Date.now(), cores: availableParallelism(), server });
+    this.ring?.rest.server(server);
   }
 
   limiterClock(clock: Clock): Clock {
     this.#clock = clock;
-    return new TapedClock(this, -1);
+    this.#limiterClock = new TapedClock(this, -1);
+    return this.#limiterClock;
   }
 
   open(plan: TapedPlan, clock: Clock): ModelTape {
     this.#clock = clock;
     const model = new TapedModel(this, this.#models.length, plan);
     this.#models.push(model);
+    this.ring?.rest.model(plan);
     const { variableLength, shares } = plan;
     this.#opened.models.push({
       name: plan.name,
@@ -163,7 +184,7 @@ class Recorder implements SchedulingRecording, TapeHead {
 
   now(): number {
     if (!this.active) return this.#clock.now();
-    if (this.#isQuiet) return this.#now;
+    if (this.isQuiet) return this.#now;
     this.#reads++;
     const time = this.#clock.now();
     if (time - this.#now > STEP_MS) {
@@ -175,7 +196,7 @@ class Recorder implements SchedulingRecording, TapeHead {
   }
 
   value(model: number, what: number, actual: number): number {
-    if (!this.active || this.#isQuiet) return actual;
+    if (!this.active || this.isQuiet) return actual;
     this.#reads++;
     const key = model * 65536 + what;
     if ((this.#values.get(key) ?? initialValue(what)) === actual) return actual;
@@ -191,24 +212,41 @@ class Recorder implements SchedulingRecording, TapeHead {
   step(kind: number, model: number, ...fields: readonly number[]): void {
     if (!this.#begins(kind, model, fields.length)) return;
     for (const field of fields) this.#tape!.push(field);
+    this.ring?.rest.happened(kind, model, fields[0]!, fields[1]!);
   }
 
   text(value: string): number {
-    if (!this.active) return 0;
-    const id = this.#tape!.text(value);
-    if (id > this.#lastText) {
-      this.#lastText = id;
-      this.#textBytes += 2 * value.length;
-    }
-    return id;
+    return this.active ? this.#tape!.text(value) : 0;
   }
 
-  #lastText = 0;
-
   schedule(kind: number, _model: number, _id: number, delayMs: number, run: () => void): Timer {
-    if (kind === ENTRY.timer) return this.#clock.setTimer(delayMs, run);
-    this.#clock.defer(run);
-    return NO_TIMER;
+    const rest = this.ring?.rest;
+    if (rest === undefined) {
+      if (kind === ENTRY.timer) return this.#clock.setTimer(delayMs, run);
+      this.#clock.defer(run);
+      return NO_TIMER;
+    }
+    rest.pending++;
+    let isPending = true;
+    const ends = () => {
+      if (isPending) rest.pending--;
+      isPending = false;
+    };
+    const endAndRun = () => {
+      ends();
+      run();
+    };
+    if (kind === ENTRY.defer) {
+      this.#clock.defer(endAndRun);
+      return NO_TIMER;
+    }
+    const timer = this.#clock.setTimer(delayMs, endAndRun);
+    return {
+      cancel: () => {
+        ends();
+        timer.cancel();
+      },
+    };
   }
 
   seqOf(request: InferenceRequest): number {
@@ -221,10 +259,13 @@ class Recorder implements SchedulingRecording, TapeHead {
 
   arrive(model: number, request: InferenceRequest, isMoved: boolean): () => void {
     if (!this.active) return NOTHING;
+    if (this.ring !== undefined) this.#turn(this.ring);
     const known = this.#seqs.get(request);
     const seq = known ?? this.#arrivals++;
     this.#seqs.set(request, seq);
-    if (this.#endsAt === Number.POSITIVE_INFINITY) this.#endsAt = this.#clock.now() + this.lengthMs;
+    if (this.ring !== undefined) {
+      if (known === undefined) this.ring.rest.arrived(seq);
+    } else if (this.#endsAt === Number.POSITIVE_INFINITY) this.#endsAt = this.#clock.now() + this.lengthMs;
     if (!this.#begins(ENTRY.arrive, model, ARRIVAL_FIELDS)) return NOTHING;
     const { plan, rule, caller } = this.#models[model]!;
     const tape = this.#tape!;
@@ -255,9 +296,10 @@ class Recorder implements SchedulingRecording, TapeHead {
     tape.push(this.#parent);
     return () => {
       const { share, batchKey, batchCost } = request;
-      if (share !== undefined) tape.set(at + ARRIVAL.caller, this.text(share.account.name));
+      // A ring may have begun another part meanwhile.
+      if (share !== undefined) tape.set(at + ARRIVAL.caller, tape.text(share.account.name));
       if (batchKey !== undefined)
-        tape.set(at + ARRIVAL.batchKey, this.text(`${typeof batchKey} ${batchKey}`));
+        tape.set(at + ARRIVAL.batchKey, tape.text(`${typeof batchKey} ${batchKey}`));
       tape.set(at + ARRIVAL.cost, batchCost);
     };
   }
@@ -266,6 +308,7 @@ class Recorder implements SchedulingRecording, TapeHead {
     const number = this.#batchCount++;
     this.#batches.set(payload, number);
     if (!this.active) return;
+    this.ring?.rest.started();
     const { requests, cut } = payload;
     const tape = this.#tape!;
     tape.entry(ENTRY.batch, model, this.#now, 4 + requests.length);
@@ -276,7 +319,7 @@ class Recorder implements SchedulingRecording, TapeHead {
     for (const request of requests) tape.push(this.seqOf(request));
   }
 
-  within<T>(call: () => T): T {
+  override within<T>(call: () => T): T {
     this.#frames.push(undefined);
     try {
       return call();
@@ -285,21 +328,12 @@ class Recorder implements SchedulingRecording, TapeHead {
     }
   }
 
-  starting<T>(call: () => T): T {
+  override starting<T>(call: () => T): T {
     this.#frames.push("instance");
     try {
       return call();
     } finally {
       this.#frames.pop();
-    }
-  }
-
-  quietly<T>(ask: () => T): T {
-    this.#isQuiet = true;
-    try {
-      return ask();
-    } finally {
-      this.#isQuiet = false;
     }
   }
 
@@ -331,16 +365,41 @@ class Recorder implements SchedulingRecording, TapeHead {
     return frame === undefined ? -1 : this.seqOf(frame);
   }
 
+  /** Begins a part of a ring, if it is time for one. */
+  #turn(ring: TapeRing): void {
+    const now = this.#clock.now();
+    const next = ring.next(now, this.#frames.length === 0);
+    if (next === "none") return;
+    const { about, models } = this.#tape!;
+    const tape = new Tape({ ...about, beganAt: Date.now() }, models);
+    this.#tape = tape;
+    ring.add(tape, now);
+    this.#now = Math.max(this.#now, now);
+    const clocks = [this.#limiterClock!, ...this.#models.map(({ clock }) => clock)];
+    tape.entry(ENTRY.begin, -1, this.#now, clockField(clocks.length));
+    for (const value of [next === "replayable" ? 1 : 0, this.#arrivals, this.#batchCount]) tape.push(value);
+    for (const [i, { timers, deferred }] of clocks.entries()) {
+      for (const value of [ring.rest.loaded.has(i - 1) ? 1 : 0, timers, deferred]) tape.push(value);
+    }
+    for (const [key, value] of this.#values) {
+      tape.entry(ENTRY.value, Math.floor(key / 65536), this.#now, 3);
+      for (const field of [0, key % 65536, value]) tape.push(field);
+    }
+  }
+
   /** Begins an entry. False if the recording is over. */
   #begins(kind: number, model: number, fields: number): boolean {
     if (!this.active || this.#tape === undefined) return false;
     const now = this.#clock.now();
-    if (now >= this.#endsAt || this.byteLength >= this.maxBytes) {
+    if (now >= this.#endsAt || (this.ring === undefined && this.#tape.byteLength >= this.maxBytes)) {
       this.#tape.entry(ENTRY.full, -1, now, 0);
       this.stop();
       return false;
     }
-    // Requests before the first one do not exist, and the scheduler has learnt nothing yet.
+    if (this.#tape.length === 0) {
+      this.#tape.about.beganAt = Date.now();
+      this.ring?.add(this.#tape, now);
+    }
     this.#now = Math.max(this.#now, now);
     this.#reads = 0;
     this.#tape.entry(kind, model, this.#now, fields);
@@ -350,7 +409,7 @@ class Recorder implements SchedulingRecording, TapeHead {
 
 /** The tape of one model. */
 class TapedModel implements ModelTape {
-  readonly clock: Clock;
+  readonly clock: TapedClock;
   readonly rule: EqualInputsRule;
   readonly caller: string;
   #instances = 0;

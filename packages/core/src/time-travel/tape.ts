@@ -1,4 +1,3 @@
-import { readFile, writeFile } from "node:fs/promises";
 import { TritonError } from "@tritonjs/protocol";
 import type { TapedServer } from "../scheduler/scheduling-tape.js";
 import { VERSION } from "../version.js";
@@ -35,7 +34,31 @@ export const ENTRY = {
   refused: 19,
   late: 20,
   full: 21,
+  // First entry of a part of a ring: BEGIN, then for the rate limiter and each model CLOCK.
+  begin: 22,
 } as const;
+
+/** Fields of `begin`: whether a replay may begin there, and the numbers of the next request and batch. */
+export const BEGIN = { replayable: 0, request: 1, batch: 2 } as const;
+
+/** Fields of `begin` for each clock: whether its model is loaded, and how many timers and deferred calls it has had. */
+export const CLOCK = { loaded: 0, timers: 1, deferred: 2 } as const;
+
+/** Position of the fields of a clock in `begin`: 0 for the rate limiter, then the models. */
+export const clockField = (clock: number) => 3 + 3 * clock;
+
+/** Fields of entries that are numbers of texts. */
+const TEXTS: ReadonlyMap<number, readonly number[]> = new Map([
+  [ENTRY.arrive, [10, 11, 12, 13, 14]],
+  [ENTRY.health, [2, 3]],
+  [ENTRY.cancel, [1, 2]],
+  [ENTRY.settled, [1]],
+  [ENTRY.failQueued, [0, 1]],
+  [ENTRY.join, [2]],
+  [ENTRY.batch, [2]],
+  [ENTRY.refused, [1]],
+  [ENTRY.late, [1]],
+]);
 
 /** Numbers before the fields of an entry. */
 const HEAD = 4;
@@ -86,8 +109,8 @@ export interface TapeHeader {
   readonly formatVersion: 1;
   /** Version of the library that recorded: another one may decide otherwise. */
   readonly library: string;
-  /** Wall time at which the recording began, in milliseconds since 1970. */
-  readonly beganAt: number;
+  /** Wall time of its first entry, in milliseconds since 1970. */
+  beganAt: number;
   readonly cores: number;
   readonly server: TapedServer;
   readonly models: readonly RecordedModel[];
@@ -104,15 +127,17 @@ export class Tape {
   readonly #chunks: Float64Array[] = [];
   readonly #strings: string[] = [""];
   readonly #ids = new Map<string, number>([["", 0]]);
-  readonly models: RecordedModel[] = [];
   length = 0;
+  #textBytes = 0;
 
   constructor(
     readonly about: Omit<TapeHeader, "format" | "formatVersion" | "models" | "strings" | "length">,
+    readonly models: RecordedModel[] = [],
   ) {}
 
+  /** Size of the entries and texts in memory. */
   get byteLength(): number {
-    return this.length * 8;
+    return this.length * 8 + this.#textBytes;
   }
 
   at(index: number): number {
@@ -145,12 +170,24 @@ export class Tape {
       id = this.#strings.length;
       this.#strings.push(value);
       this.#ids.set(value, id);
+      this.#textBytes += 2 * value.length;
     }
     return id;
   }
 
   textOf(id: number): string {
     return this.#strings[id] ?? "";
+  }
+
+  /** Adds the entries of a tape with the same models. */
+  append(other: Tape): void {
+    for (let at = 0; at < other.length; at += other.at(at)) {
+      const first = this.length + HEAD;
+      for (let i = 0; i < other.at(at); i++) this.push(other.at(at + i));
+      for (const field of TEXTS.get(other.at(at + 1)) ?? []) {
+        this.set(first + field, this.text(other.textOf(this.at(first + field))));
+      }
+    }
   }
 
   /** The recording as bytes: a line of JSON, then the numbers, each 8 bytes, little-endian. */
@@ -164,7 +201,7 @@ export class Tape {
       length: this.length,
     };
     const line = new TextEncoder().encode(`${JSON.stringify(header)}\n`);
-    const bytes = new Uint8Array(line.length + this.byteLength);
+    const bytes = new Uint8Array(line.length + 8 * this.length);
     bytes.set(line);
     const view = new DataView(bytes.buffer);
     for (let i = 0; i < this.length; i++) view.setFloat64(line.length + 8 * i, this.at(i), true);
@@ -172,6 +209,7 @@ export class Tape {
   }
 
   async save(file: string): Promise<void> {
+    const { writeFile } = await import("node:fs/promises");
     await writeFile(file, this.bytes());
   }
 
@@ -184,8 +222,7 @@ export class Tape {
     if (bytes.length - start !== expected) {
       throw fault(name, `${expected} bytes of entries`, `${bytes.length - start}`);
     }
-    const tape = new Tape(header);
-    tape.models.push(...header.models);
+    const tape = new Tape(header, [...header.models]);
     for (const text of header.strings) tape.text(text);
     const view = new DataView(bytes.buffer, bytes.byteOffset + start, expected);
     for (let i = 0; i < header.length; i++) tape.push(view.getFloat64(8 * i, true));
@@ -197,6 +234,7 @@ export class Tape {
   static async read(file: string): Promise<Tape> {
     let bytes: Uint8Array;
     try {
+      const { readFile } = await import("node:fs/promises");
       bytes = await readFile(file);
     } catch (error) {
       throw new TritonError("INVALID_ARG", `cannot read the recording: ${(error as Error).message}`);
@@ -235,7 +273,7 @@ function headerOf(line: Uint8Array, name: string): TapeHeader {
 function fault(name: string, expected: string, got: string): TritonError {
   return new TritonError(
     "INVALID_ARG",
-    `${name} is no recording of the scheduling: expected ${expected}, got ${got}`,
+    `${name} is not a recording of the scheduling: expected ${expected}, got ${got}`,
   );
 }
 

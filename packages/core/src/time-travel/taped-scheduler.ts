@@ -16,29 +16,44 @@ import { ENTRY } from "./tape.js";
  * What writes a tape while a server works, or reads it again in a replay. The parts around a scheduler report the same
  * events to it in both cases, so that a replay can compare them one by one.
  */
-export interface TapeHead {
+export abstract class TapeHead {
+  /** True while somebody asks what is no step. */
+  protected isQuiet = false;
   /** The time, which stands still within a step unless that takes long. */
-  now(): number;
+  abstract now(): number;
   /** A number that the scheduler reads, such as the room of an instance. */
-  value(model: number, what: number, actual: number): number;
+  abstract value(model: number, what: number, actual: number): number;
   /** Something outside the scheduler happens. Numbers identify it. */
-  step(kind: number, model: number, ...fields: readonly number[]): void;
-  text(value: string): number;
+  abstract step(kind: number, model: number, ...fields: readonly number[]): void;
+  abstract text(value: string): number;
   /** Registers a call that the clock makes later. */
-  schedule(kind: number, model: number, id: number, delayMs: number, run: () => void): Timer;
+  abstract schedule(kind: number, model: number, id: number, delayMs: number, run: () => void): Timer;
   /** A request reaches the scheduler. @returns a function to call once it is queued or refused */
-  arrive(model: number, request: InferenceRequest, isMoved: boolean): () => void;
+  abstract arrive(model: number, request: InferenceRequest, isMoved: boolean): () => void;
   /** Number of a request; -1 for one that has not arrived. */
-  seqOf(request: InferenceRequest): number;
-  started(model: number, instance: number, payload: Payload): void;
+  abstract seqOf(request: InferenceRequest): number;
+  abstract started(model: number, instance: number, payload: Payload): void;
   /** Number of a batch that has started. */
-  batchOf(payload: Payload): number;
+  abstract batchOf(payload: Payload): number;
   /** Calls the scheduler: requests that it cancels within follow from its decisions. */
-  within<T>(call: () => T): T;
+  within<T>(call: () => T): T {
+    return call();
+  }
+
   /** Lets an instance begin a batch, which may send and cancel requests before it returns. */
-  starting<T>(call: () => T): T;
+  starting<T>(call: () => T): T {
+    return call();
+  }
+
   /** Asks the scheduler something on behalf of others, which is no step. */
-  quietly<T>(ask: () => T): T;
+  quietly<T>(ask: () => T): T {
+    this.isQuiet = true;
+    try {
+      return ask();
+    } finally {
+      this.isQuiet = false;
+    }
+  }
 }
 
 /** In place of the number of a request: an instance that begins a batch has caused it. */
@@ -49,8 +64,9 @@ const VALUES = 2;
 
 /** Clock of a scheduler: its timers and deferred calls are steps. */
 export class TapedClock implements Clock {
-  #timers = 0;
-  #deferred = 0;
+  /** Numbers of the last timer and the last deferred call. */
+  timers = 0;
+  deferred = 0;
 
   constructor(
     private readonly head: TapeHead,
@@ -66,11 +82,11 @@ export class TapedClock implements Clock {
   }
 
   setTimer(delayMs: number, run: () => void): Timer {
-    return this.#schedule(ENTRY.timer, ++this.#timers, delayMs, run);
+    return this.#schedule(ENTRY.timer, ++this.timers, delayMs, run);
   }
 
   defer(run: () => void): void {
-    this.#schedule(ENTRY.defer, ++this.#deferred, 0, run);
+    this.#schedule(ENTRY.defer, ++this.deferred, 0, run);
   }
 
   #schedule(kind: number, id: number, delayMs: number, run: () => void): Timer {
@@ -126,9 +142,8 @@ export function initialValue(what: number): number {
 export class TapedUser implements InstanceUser {
   readonly opened: InstanceUser["opened"];
   readonly closed: InstanceUser["closed"];
-  readonly #healthOf = new Map<ModelInstance, number>();
   #known: readonly ModelInstance[];
-  #isLoaded = false;
+  isLoaded = false;
 
   constructor(
     protected readonly head: TapeHead,
@@ -165,17 +180,13 @@ export class TapedUser implements InstanceUser {
     this.head.within(() => this.inner.slotFreed?.());
   }
 
-  healthChanged(healthy: boolean): void {
+  healthChanged(healthy: boolean, instance: ModelInstance): void {
     this.look();
-    let changed = -1;
-    for (const instance of this.group.instances) {
-      const state = healthState(instance);
-      if (this.#healthOf.get(instance) === state) continue;
-      this.#healthOf.set(instance, state);
-      changed = numberOf(instance);
-    }
-    this.head.step(ENTRY.health, this.model, changed, this.part, healthy ? 1 : 0);
-    this.head.within(() => this.inner.healthChanged?.(healthy));
+    const { head, model } = this;
+    const { code = "", reason = "" } = instance.unhealthyReason ?? {};
+    const why = [head.text(code), head.text(reason)];
+    head.step(ENTRY.health, model, numberOf(instance), healthy ? 1 : 0, ...why);
+    head.within(() => this.inner.healthChanged?.(healthy, instance));
   }
 
   started(instance: ModelInstance, payload: Payload): void {
@@ -198,8 +209,8 @@ export class TapedUser implements InstanceUser {
   /** Reports instances that were loaded, have joined or have left since the last step. */
   protected look(): void {
     const { serving, instances } = this.group;
-    if (!this.#isLoaded && instances.length > 0 && instances.every(({ healthy }) => healthy)) {
-      this.#isLoaded = true;
+    if (!this.isLoaded && instances.length > 0 && instances.every(({ healthy }) => healthy)) {
+      this.isLoaded = true;
       if (this.part < 0) this.head.step(ENTRY.loaded, this.model);
     }
     if (this.#known === serving || this.part >= 0) return;
@@ -207,7 +218,6 @@ export class TapedUser implements InstanceUser {
     this.#known = serving;
     for (const one of serving) {
       if (before.includes(one)) continue;
-      this.#healthOf.set(one, healthState(one));
       this.head.step(
         ENTRY.join,
         this.model,
@@ -304,8 +314,4 @@ export function endingOf(error: unknown): string {
 
 function numberOf(instance: ModelInstance | undefined): number {
   return instance instanceof TapedInstance ? instance.number : -1;
-}
-
-function healthState({ healthy, unhealthyReason }: ModelInstance): number {
-  return (healthy ? 1 : 0) + (unhealthyReason === undefined ? 0 : 2);
 }

@@ -453,6 +453,7 @@ class TritonServer {
       registry,
       modelControlMode: options.modelControlMode ?? "none",
       cacheUsage: () => models.cacheUsage(),
+      tape: models.tape,
       async changeInstances(model, count) {
         const check = model.plan.instanceProblems ?? (() => []);
         await model.updateInstances(changedGroups(count, model.config, models.gpus, check));

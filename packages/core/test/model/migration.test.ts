@@ -1,4 +1,4 @@
-import { batch, type InferRequest, Triton } from "@tritonjs/core";
+import { batch, type InferFunc, type InferRequest, type ModelOptions, Triton } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
 import type { RebindOptions } from "@tritonjs/core/types";
 import { afterEach, describe, expect, it } from "vitest";
@@ -19,6 +19,13 @@ function server(options = {}): Triton {
   const triton = new Triton({ logger: { error() {}, warn() {}, info() {}, debug() {} }, ...options });
   open.push(triton);
   return triton;
+}
+
+/** A model `m` that is ready. */
+async function served(inferFunc: InferFunc<typeof X, typeof Y>, config: ModelOptions, triton = server()) {
+  const model = triton.bind({ modelName: "m", inputs: X, outputs: Y, inferFunc, config });
+  await model.ready();
+  return model;
 }
 
 /** A function whose batches wait until a test lets them run. It adds `offset` to its input. */
@@ -48,14 +55,7 @@ const turns = async (count = 4) => {
 describe("a change of a bound model", () => {
   it("moves the requests that wait to the new batcher and function, in their order", async () => {
     const [old, fresh] = [gated(0), gated(1000)];
-    const model = server().bind({
-      modelName: "m",
-      inputs: X,
-      outputs: Y,
-      inferFunc: old.fn,
-      config: { maxBatchSize: 2 },
-    });
-    await model.ready();
+    const model = await served(old.fn, { maxBatchSize: 2 });
     const order: number[] = [];
     const asked = Array.from({ length: 12 }, async (_, i) => {
       const { y } = await model.infer({ x: [[i]] });
@@ -77,14 +77,7 @@ describe("a change of a bound model", () => {
 
   it("loses no request to a queue that is shorter, or to batches that are smaller", async () => {
     const [old, fresh] = [gated(0), gated(1000)];
-    const model = server().bind({
-      modelName: "m",
-      inputs: X,
-      outputs: Y,
-      inferFunc: old.fn,
-      config: { maxBatchSize: 8 },
-    });
-    await model.ready();
+    const model = await served(old.fn, { maxBatchSize: 8 });
     const first = model.infer({ x: [[0]] });
     await turns();
     const asked = [
@@ -106,14 +99,7 @@ describe("a change of a bound model", () => {
 
   it("forgets a request that is cancelled after it moved", async () => {
     const [old, fresh] = [gated(0), gated(1000)];
-    const model = server().bind({
-      modelName: "m",
-      inputs: X,
-      outputs: Y,
-      inferFunc: old.fn,
-      config: { maxBatchSize: 1 },
-    });
-    await model.ready();
+    const model = await served(old.fn, { maxBatchSize: 1 });
     const first = model.infer({ x: [[0]] });
     const controller = new AbortController();
     const second = model.infer({ x: [[1]] }, { signal: controller.signal });
@@ -140,14 +126,7 @@ describe("a change of a bound model", () => {
           return { y: [[name + sum]] };
         });
     };
-    const model = server().bind({
-      modelName: "m",
-      inputs: X,
-      outputs: Y,
-      inferFunc: counting(0),
-      config: { maxBatchSize: 4, sequence: {} },
-    });
-    await model.ready();
+    const model = await served(counting(0), { maxBatchSize: 4, sequence: {} });
     const step = async (id: number, start = false, end = false) =>
       (await model.infer({ x: [[1]] }, { sequence: { id, start, end } })).y.data[0];
     expect([await step(1, true), await step(2, true)]).toEqual([1, 1]);
@@ -173,14 +152,11 @@ describe("a change of a bound model", () => {
       { config: { maxBatchSize: 8, batcher: { priorityLevels: 3, defaultPriorityLevel: 2 } } },
       { config: { maxBatchSize: 8, batcher: { defaultQueuePolicy: { maxQueueSize: 1000 } } } },
     ];
-    const model = triton.bind({
-      modelName: "m",
-      inputs: X,
-      outputs: Y,
-      inferFunc: batch(({ x }) => ({ y: x })),
-      config: { maxBatchSize: 4 },
-    });
-    await model.ready();
+    const model = await served(
+      batch(({ x }) => ({ y: x })),
+      { maxBatchSize: 4 },
+      triton,
+    );
     let isOver = false;
     let next = 0;
     let last = -1;
@@ -211,14 +187,7 @@ describe("a change of a bound model", () => {
 
   it("is refused for other tensors, with the difference, and for an ensemble", async () => {
     const triton = server();
-    const model = triton.bind({
-      modelName: "m",
-      inputs: X,
-      outputs: Y,
-      inferFunc: gated(0).fn,
-      config: { maxBatchSize: 4 },
-    });
-    await model.ready();
+    const model = await served(gated(0).fn, { maxBatchSize: 4 }, triton);
     const text = "cannot change model 'm' version 1 while it serves";
     await expect(model.rebind({ config: { batching: false } })).rejects.toThrow(
       `${text}: batching: expected true, got false`,
@@ -238,14 +207,10 @@ describe("a change of a bound model", () => {
   });
 
   it("leaves the model as it was if a new instance cannot be loaded", async () => {
-    const model = server().bind({
-      modelName: "m",
-      inputs: X,
-      outputs: Y,
-      inferFunc: batch(({ x }) => ({ y: x })),
-      config: { maxBatchSize: 2 },
-    });
-    await model.ready();
+    const model = await served(
+      batch(({ x }) => ({ y: x })),
+      { maxBatchSize: 2 },
+    );
     const missing = new URL("./there-is-no-such-module.js", import.meta.url);
     await expect(model.rebind({ inferFunc: missing })).rejects.toThrow("there-is-no-such-module");
     expect((await model.infer({ x: [[3]] })).y.data[0]).toBe(3);
@@ -255,14 +220,7 @@ describe("a change of a bound model", () => {
   it("answers all requests of two changes at once, and of a close in the middle", async () => {
     const triton = server();
     const functions = [gated(0), gated(100), gated(200)];
-    const model = triton.bind({
-      modelName: "m",
-      inputs: X,
-      outputs: Y,
-      inferFunc: functions[0]!.fn,
-      config: { maxBatchSize: 1 },
-    });
-    await model.ready();
+    const model = await served(functions[0]!.fn, { maxBatchSize: 1 }, triton);
     const asked = [model.infer({ x: [[1]] }), model.infer({ x: [[2]] })];
     await turns();
     const changes = [
@@ -326,14 +284,7 @@ describe("a change of a bound model", () => {
     const clock = new VirtualClock();
     const [old, fresh] = [gated(0), gated(1000)];
     const triton = server({ clock, allowCpuMetrics: false });
-    const model = triton.bind({
-      modelName: "m",
-      inputs: X,
-      outputs: Y,
-      inferFunc: old.fn,
-      config: { maxBatchSize: 1 },
-    });
-    await model.ready();
+    const model = await served(old.fn, { maxBatchSize: 1 }, triton);
     const first = model.infer({ x: [[0]] });
     await clock.advance(1);
     const changed = model.rebind({ inferFunc: fresh.fn });

@@ -400,6 +400,36 @@ describe("shadows", () => {
     expect(rollout.verdict().shadow).toEqual({ answered: 1, errors: 0, shed: 8 });
   });
 
+  it("are shed while the old version runs another request, and are made of none that arrives behind one", async () => {
+    const clock = new VirtualClock();
+    const triton = server([2], clock);
+    triton.bind({
+      modelName: "m",
+      modelVersion: 1,
+      inputs: X,
+      outputs: VERSION,
+      inferFunc: async (requests) => {
+        await new Promise<void>((done) => clock.setTimer(100, done));
+        return requests.map(() => ({ version: [[1]] }));
+      },
+      config: { maxBatchSize: 1 },
+    });
+    await triton.ready();
+    const rollout = await triton.rollout("m", { from: 1, to: 2, shadow: { maxLoad: 100 } });
+    const shadows = () => rollout.verdict().shadow;
+    // The second runs when the first is answered. The third arrives while the second waits.
+    const three = [1, 2, 3].map(() => versionOf(triton));
+    expect(shadows().shed).toBe(1);
+    await clock.advance(101);
+    expect(shadows()).toEqual({ answered: 0, errors: 0, shed: 2 });
+    await clock.advance(300);
+    await Promise.all(three);
+    const last = versionOf(triton);
+    await clock.advance(101);
+    await last;
+    expect(shadows()).toEqual({ answered: 1, errors: 0, shed: 3 });
+  });
+
   it("do not change the latency of the old version on a virtual clock, by a single tick", async () => {
     const timesOf = async (shadow: boolean) => {
       const clock = new VirtualClock();

@@ -1,6 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
-import { InstanceTimes } from "../../src/scheduler/learned-times.js";
+import { Payload } from "../../src/batch/payload.js";
+import { planInstances } from "../../src/config/instance-groups.js";
+import { InstanceGroup } from "../../src/instance/instance-group.js";
+import { ModelInstance } from "../../src/instance/model-instance.js";
+import { ModelStatistics } from "../../src/observe/statistics.js";
+import { InstanceTimes, LearnedTimes } from "../../src/scheduler/learned-times.js";
+import { VirtualClock } from "../../src/system/clock.js";
+import { instanceOwner } from "../support/instance-owner.js";
+import { modelConfig } from "../support/model-config.js";
+import { queuedRequest } from "../support/requests.js";
 
 /** Teaches batches of random sizes. */
 function taught(durationMs: (rows: number) => number, maxRows = 32, batches = 400): InstanceTimes {
@@ -62,5 +71,34 @@ describe("the learned times of an instance", () => {
     expect(times.expectedMs(4)).toBeLessThan(16);
     for (let i = 0; i < 300; i++) times.learn(4, 28);
     expect(times.expectedMs(4)).toBeGreaterThan(25);
+  });
+});
+
+describe("the learned times of all instances", () => {
+  it("learn nothing of batches whose requests are all over before they begin", () => {
+    const clock = new VirtualClock();
+    const executor = {
+      details: {},
+      mustFinish: false,
+      start: async () => {},
+      stop: async () => {},
+      execute: async () => undefined,
+    };
+    const [plan] = planInstances(modelConfig());
+    const instance = new ModelInstance(plan!, executor, instanceOwner(clock, new ModelStatistics()));
+    const times = new LearnedTimes(new InstanceGroup([instance], clock), 8);
+    const tookMs = (begin: number, end: number, leave?: "late" | "cancelled") => {
+      const payload = new Payload();
+      const request = queuedRequest(2);
+      if (leave === "late") request.deadline = begin;
+      payload.add(request);
+      payload.take();
+      if (leave === "cancelled") request.cancel();
+      times.started(instance, payload, begin);
+      return times.ended(instance, payload, end);
+    };
+    expect(tookMs(0, 0.01, "late")).toBeUndefined();
+    expect(tookMs(1, 1.01, "cancelled")).toBeUndefined();
+    expect(tookMs(2, 22)).toBe(20);
   });
 });

@@ -163,13 +163,15 @@ export interface LoadOptions {
   readonly tape?: SchedulingRecording;
   /** Whether instances are workers, one of which ends by itself. */
   readonly workers?: boolean;
+  /** Whether all requests are awaited after each tenth one. */
+  readonly resting?: boolean;
   /** Called before each request. */
   readonly before?: (index: number, triton: Triton) => void;
 }
 
 /** Runs a random load, with cancellations and failures, while its scheduling is recorded. */
 export async function recordedLoad(kind: LoadKind, options: LoadOptions): Promise<Tape> {
-  const { seed, count, tape = recordScheduling(), workers = false, before } = options;
+  const { seed, count, tape = recordScheduling(), workers = false, resting = false, before } = options;
   const random = seeded(seed);
   const { models, server, shapes, sequences, single, decoupled } = CASES[kind] as unknown as LoadCase;
   const isIterative = kind === "iterative sequences";
@@ -189,6 +191,7 @@ export async function recordedLoad(kind: LoadKind, options: LoadOptions): Promis
   const sent: Promise<unknown>[] = [];
   for (let i = 0; i < count; i++) {
     before?.(i, triton);
+    if (resting && i % 10 === 0) await Promise.all(sent);
     if (random() < 0.1) holdUp(6 * random());
     const pause = random();
     if (pause < 0.2) await setTimeout(1 + Math.floor(4 * random()));

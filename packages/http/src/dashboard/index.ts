@@ -86,6 +86,7 @@ function dashboardHandler(
     if (request.method === "GET" && action === "info") {
       return jsonAnswer(200, infoOf(service, inspector, configuration));
     }
+    if (request.method === "GET" && action === "recording") return recordingAnswer(inspector.recording());
     if (request.method === "GET" && action === "events") {
       return eventsAnswer(viewers.open(name === "" ? undefined : { name, version }, request.signal));
     }
@@ -106,6 +107,7 @@ function infoOf(
     server: service.serverMetadata(),
     node: process.version,
     modelControlMode: inspector.modelControlMode,
+    isRecording: inspector.isRecording,
     log: service.log.settings,
     configuration,
   };
@@ -120,6 +122,22 @@ function eventsAnswer(body: ReadableStream<Uint8Array>): Response {
     "x-accel-buffering": "no",
   };
   return new Response(body as ReadableStream<Uint8Array<ArrayBuffer>>, { headers });
+}
+
+function recordingAnswer(recording: Uint8Array | undefined): Response {
+  if (recording === undefined) {
+    return faultAnswer(
+      404,
+      "the server records no scheduling: start it with schedulingTape or --scheduling-ring",
+    );
+  }
+  const headers = {
+    ...SECURITY_HEADERS,
+    "content-type": "application/octet-stream",
+    "content-disposition": 'attachment; filename="scheduling.tape"',
+    "cache-control": "no-store",
+  };
+  return new Response(recording as Uint8Array<ArrayBuffer>, { headers });
 }
 
 async function changeInstances(
@@ -236,7 +254,15 @@ const PAGE = new URL("../../page/", import.meta.url);
 const FILES: ReadonlySet<string> = new Set([
   ...["index.html", "style.css", "main.js", "app.js", "api.js", "charts.js", "format.js", "half-floats.js"],
   ...["image-input.js", "infer-form.js", "infer-request.js", "model-detail.js", "model-list.js"],
-  ...["rollouts.js", "server-panels.js", "preact.js", "uplot.js", "uplot.css"],
+  ...[
+    "recordings.js",
+    "rollouts.js",
+    "server-panels.js",
+    "time-travel.js",
+    "preact.js",
+    "uplot.js",
+    "uplot.css",
+  ],
 ]);
 
 const TYPES: Readonly<Record<string, string>> = {

@@ -1,4 +1,5 @@
 import { batch, Tensor, TritonError } from "@tritonjs/core";
+import { recordScheduling, Tape, timelineOf } from "@tritonjs/core/time-travel";
 import { describe, expect, it } from "vitest";
 import { sendRequest } from "../../../../test/support/send-request.js";
 import { Events } from "./support/events.js";
@@ -25,6 +26,31 @@ describe("a viewer of the dashboard", () => {
     expect(cache.utilization).toBeGreaterThan(0);
     const { statistics } = await events.next("detail", ({ statistics }) => statistics !== undefined);
     expect(statistics.inferenceStats).toMatchObject({ cacheHit: { count: 2 }, cacheMiss: { count: 1 } });
+  });
+
+  it("downloads what the server has recorded of its scheduling", async () => {
+    const { root } = await openDashboard();
+    expect(await (await fetch(`${root}/api/info`)).json()).toMatchObject({ isRecording: false });
+    const none = await fetch(`${root}/api/recording`);
+    expect([none.status, await none.json()]).toEqual([
+      404,
+      { error: "the server records no scheduling: start it with schedulingTape or --scheduling-ring" },
+    ]);
+    const recorded = await openDashboard({ schedulingTape: recordScheduling({ keep: "last" }) });
+    await recorded.double.inferSample({ x: [1] }, { id: "one" });
+    const answer = await fetch(`${recorded.root}/api/recording`);
+    expect(answer.headers.get("content-type")).toBe("application/octet-stream");
+    const { requests, batches } = timelineOf(Tape.from(new Uint8Array(await answer.arrayBuffer())));
+    expect(requests).toMatchObject([{ id: "one", model: "double", batch: 0 }]);
+    expect(batches).toMatchObject([{ instance: "double_0", requests: [0] }]);
+  });
+
+  it("needs the header of restricted groups for a recording", async () => {
+    const restrictions = { statistics: { header: "x-key", value: "secret" } };
+    const schedulingTape = recordScheduling();
+    const { root } = await openDashboard({ schedulingTape }, { restrictions });
+    expect((await fetch(`${root}/api/recording`)).status).toBe(403);
+    expect((await fetch(`${root}/api/recording`, { headers: { "x-key": "secret" } })).status).toBe(200);
   });
 
   it("has no cache on a server without one", async () => {

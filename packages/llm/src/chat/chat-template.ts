@@ -2,10 +2,13 @@ import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Template } from "@huggingface/jinja";
 import { definedMembers, errorFor, TritonError } from "@tritonjs/protocol";
+import { type ChatContentPart, isImagePart } from "./image-parts.js";
 import { JoinFault, printed, type TemplateFunction, templateValue, type Value } from "./python-values.js";
 import { detectReasoning, type ReasoningForm } from "./reasoning-form.js";
 import { evaluateTemplate, type TemplateNode } from "./template-evaluator.js";
 import { detectToolCallFamily, type ToolCallFamily } from "./tool-call-family.js";
+
+export type { ChatContentPart } from "./image-parts.js";
 
 /** Input of {@link ChatTemplate.render}. */
 export interface ChatTemplateInput {
@@ -17,6 +20,11 @@ export interface ChatTemplateInput {
   readonly addGenerationPrompt: boolean;
   /** Further variables of the template, such as `enable_thinking`. They do not replace the variables above. */
   readonly variables?: Readonly<Record<string, unknown>> | undefined;
+  /**
+   * Text that stands for an image in a prompt, such as `<image>`, for a model that takes images. Without it, messages
+   * with images are rejected.
+   */
+  readonly imageText?: string | undefined;
 }
 
 /** Special tokens that templates print, and the clock. */
@@ -51,6 +59,8 @@ export class ChatTemplate {
   readonly reasoning: ReasoningForm | undefined;
   readonly #default: Compiled;
   readonly #toolUse: Compiled;
+  /** True if the template goes through the parts of a message. Others print the content as a text. */
+  readonly #readsParts: boolean;
   readonly #tokens: Readonly<Record<string, string>>;
   readonly #now: () => Date;
 
@@ -63,6 +73,7 @@ export class ChatTemplate {
     this.reasoning = detectReasoning(toolUse.text);
     this.#default = compile(first.text, first.file);
     this.#toolUse = toolUse === first ? this.#default : compile(toolUse.text, toolUse.file);
+    this.#readsParts = READS_PARTS.test(first.text);
     this.#tokens = tokens;
     this.#now = now;
   }
@@ -110,7 +121,8 @@ export class ChatTemplate {
   }
 
   #render(input: ChatTemplateInput, form: ArgumentsForm): string {
-    const { messages, tools, addGenerationPrompt, variables } = input;
+    const { messages, tools, addGenerationPrompt, variables, imageText } = input;
+    const images = imageText === undefined ? undefined : { text: imageText, inParts: this.#readsParts };
     const hasTools = tools !== undefined && tools.length > 0;
     const { program, file } = hasTools ? this.#toolUse : this.#default;
     const values = {
@@ -119,7 +131,7 @@ export class ChatTemplate {
       ...variables,
       ...this.#tokens,
       ...this.#globals(),
-      messages: templateMessages(messages, form),
+      messages: templateMessages(messages, form, images),
       tools: hasTools ? withoutUndefined(tools) : null,
       // The name of the tools in SmolLM3.
       ...(hasTools && !Object.hasOwn(variables ?? {}, "xml_tools") && { xml_tools: withoutUndefined(tools) }),
@@ -179,14 +191,6 @@ function withoutUndefined(tools: readonly ChatTool[]): unknown {
   return JSON.parse(JSON.stringify(tools));
 }
 
-/** Part of a message's content. Templates take text only. */
-export interface ChatContentPart {
-  /** Kind of the part: `text`. */
-  readonly type: string;
-  /** Text of the part. */
-  readonly text?: string;
-}
-
 /** Call of a tool in an assistant's message, as in OpenAI's API. */
 export interface ChatToolCall {
   /** Id to which `tool_call_id` of the answer refers. */
@@ -239,25 +243,37 @@ export function withTexts(messages: readonly ChatMessage[]): readonly ChatMessag
   );
 }
 
+/** A loop through the content of a message, by its name or through a macro's argument. */
+const READS_PARTS = /\bfor\s+\w+\s+in\s+(?:(?:\w+\.)*content\b|\w+\[['"]content['"]\])/;
+
+/** How a prompt has images: the text that stands for one, and whether the template writes it. */
+interface TemplateImages {
+  readonly text: string;
+  readonly inParts: boolean;
+}
+
 /** How a template wants the arguments of earlier calls: as objects, or as the JSON text that it joins itself. */
 type ArgumentsForm = "object" | "text";
 
 /**
- * Turns messages into the form that templates read: content is text or null, members without a value are absent, and
- * the arguments of earlier calls are objects.
+ * Turns messages into the form that templates read: content is text or null, or parts for a model that takes images.
+ * Members without a value are absent, and the arguments of earlier calls are objects.
  *
  * @throws TritonError INVALID_ARG for content that is not text, and for arguments that are not a JSON object
  */
 function templateMessages(
   messages: readonly ChatMessage[],
   form: ArgumentsForm,
+  images: TemplateImages | undefined,
 ): readonly Record<string, unknown>[] {
   return messages.map((message, index) => {
     const entry: Record<string, unknown> = {};
     for (const [key, value] of Object.entries(message)) {
       if (value !== undefined && value !== null) entry[key] = value;
     }
-    entry.content = contentText(message, index);
+    entry.content = images?.inParts
+      ? contentParts(message, index)
+      : contentText(message, index, images?.text);
     const calls = message.tool_calls ?? [];
     if (calls.length > 0) entry.tool_calls = calls.map((call) => templateCall(call, index, form));
     else delete entry.tool_calls;
@@ -266,10 +282,22 @@ function templateMessages(
 }
 
 /** Text of a message. Parts are joined by a line break, as in vLLM. Only an assistant may have none. */
-function contentText({ content, role }: ChatMessage, index: number): string | null {
+function contentText({ content, role }: ChatMessage, index: number, imageText?: string): string | null {
   if (typeof content === "string") return content;
   if (content === null || content === undefined) return role === "assistant" ? null : "";
-  return content.map((part) => partText(part, index)).join("\n");
+  const isText = (part: ChatContentPart) => imageText === undefined || !isImagePart(part);
+  // As in vLLM, images come first.
+  const images = content.flatMap((part) => (isText(part) ? [] : [imageText!]));
+  return [...images, ...content.filter(isText).map((part) => partText(part, index))].join("\n");
+}
+
+/** Parts of a message for a template that goes through them. */
+function contentParts({ content }: ChatMessage, index: number): readonly Record<string, string>[] {
+  const parts = typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []);
+  return parts.map(
+    (part): Record<string, string> =>
+      isImagePart(part) ? { type: "image" } : { type: "text", text: partText(part, index) },
+  );
 }
 
 function partText(part: ChatContentPart, index: number): string {

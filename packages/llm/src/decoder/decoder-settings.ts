@@ -1,13 +1,14 @@
 import type { OnnxRuntimeOptions } from "@tritonjs/backends/onnxruntime";
-import { definedMembers, errorFor, type TritonError } from "@tritonjs/protocol";
+import {
+  type DecoderDtype,
+  definedMembers,
+  errorFor,
+  GRAPH_DTYPES,
+  type TritonError,
+} from "@tritonjs/protocol";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import type { TextTokenizer } from "../text-tokenizer.js";
-import {
-  DECODER_DTYPES,
-  type DecoderDtype,
-  type ModelDirectory,
-  type ModelFileObject,
-} from "./model-files.js";
+import type { ModelDirectory, ModelFileObject } from "./model-files.js";
 
 /** Limits of a decoder. */
 export interface DecoderLimits {
@@ -56,6 +57,8 @@ export interface DecoderLimits {
    * with their names, or a warning has them and texts may break them. @default "refuse"
    */
   readonly unheldKeywords?: "refuse" | "warn" | undefined;
+  /** Largest number of images in a request, for a model that takes images. @default 16 */
+  readonly maxImages?: number | undefined;
   /** Tokens of a prompt and its text together. @default `max_position_embeddings` of `config.json` */
   readonly contextLength?: number | undefined;
 }
@@ -86,6 +89,8 @@ export const DECODER_DEFAULTS = {
   prefixCache: true,
   /** Some thousands of tokens of a small model. */
   prefixCacheBytes: 64 * 1024 * 1024,
+  /** Each is encoded on the thread of the running texts, and takes hundreds of tokens. */
+  maxImages: 16,
 };
 
 /** Longest guess. Beyond it, wrong tokens cost more than right ones save. */
@@ -98,6 +103,7 @@ const COUNTS = [
   "prefixDirectoryBytes",
   "prefillTokens",
   "contextLength",
+  "maxImages",
 ] as const;
 
 /** @throws TritonError INVALID_ARG that lists every invalid option */
@@ -130,8 +136,8 @@ export function checkDecoderOptions(options: TextGenerationOptions): void {
   if (unheldKeywords !== undefined && unheldKeywords !== "refuse" && unheldKeywords !== "warn") {
     problems.push(`unheldKeywords: expected refuse or warn, got ${String(unheldKeywords)}`);
   }
-  if (dtype !== undefined && !DECODER_DTYPES.includes(dtype)) {
-    problems.push(`dtype: expected one of ${DECODER_DTYPES.join(", ")}, got ${String(dtype)}`);
+  if (dtype !== undefined && !GRAPH_DTYPES.includes(dtype)) {
+    problems.push(`dtype: expected one of ${GRAPH_DTYPES.join(", ")}, got ${String(dtype)}`);
   }
   if (file !== undefined && (typeof file !== "string" || file === "")) {
     problems.push(`file: expected the path of a graph, got ${JSON.stringify(file)}`);

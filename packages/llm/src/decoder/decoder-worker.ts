@@ -6,6 +6,7 @@ import type { WorkerBatch, WorkerHost, WorkerModel } from "@tritonjs/core/backen
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import { shownTokens } from "../chat/answer-reader.js";
 import { ChatTemplate, withTexts } from "../chat/chat-template.js";
+import { type ChatImage, chatImages, imageParts } from "../chat/image-parts.js";
 import { PrefixDirectory } from "../prefix-directory.js";
 import { readConstraintVocabulary, StructuredOutput } from "../structured/structured-output.js";
 import { TextResponses } from "../text-answer.js";
@@ -17,8 +18,9 @@ import {
   type DecoderData,
   readDecoderConfig,
 } from "./decoder-settings.js";
-import { bytesPerToken, readDecoderGraph } from "./forward-pass.js";
+import { bytesPerToken, type PromptImages, readDecoderGraph } from "./forward-pass.js";
 import { GenerationEngine, KvBudget, type PassPadding } from "./generation-engine.js";
+import { ImageEncoder, takesNoImages, tokenEmbedding } from "./image-encoder.js";
 import { readModelDirectory } from "./model-files.js";
 import { RunningText } from "./running-text.js";
 
@@ -67,6 +69,7 @@ async function openDecoder(
     prefixDirectory,
     prefixDirectoryBytes,
     contextLength: givenLength,
+    maxImages = DECODER_DEFAULTS.maxImages,
     file,
     dtype,
     ...settings
@@ -80,9 +83,14 @@ async function openDecoder(
     if (TritonError.from(error).code === "NOT_FOUND") return undefined;
     throw error;
   });
-  const session = await openSession(files.model, instance, { ...settings, onWarning: warn });
   const operators = await operatorsOf(files.model, [FUSED_ATTENTION, ...DYNAMIC_QUANTIZATION]);
   const isFused = operators.has(FUSED_ATTENTION);
+  // The operator appends to keys and values where they are.
+  const session = await openSession(files.model, instance, {
+    ...settings,
+    inPlace: isFused,
+    onWarning: warn,
+  });
   const quantized = DYNAMIC_QUANTIZATION.find((name) => operators.has(name));
   if (quantized !== undefined && !batchInvariant) {
     warn(
@@ -90,7 +98,16 @@ async function openDecoder(
         "the texts beside it: set batchInvariant to run each text by itself, or load a graph of another dtype",
     );
   }
-  const graph = readDecoderGraph(session, files.model, config, isFused);
+  const { embedding: embeddingFile, images } = files;
+  const takesTokens = session.inputs.some(({ name }) => name === "input_ids");
+  const open = (path: string) => openSession(path, instance, { ...settings, onWarning: warn });
+  const embedder = embeddingFile === undefined || takesTokens ? undefined : await open(embeddingFile);
+  const embedding = embedder && tokenEmbedding(embedder, embeddingFile!);
+  const graph = readDecoderGraph(session, files.model, config, isFused, embedding);
+  const imageEncoder =
+    images === undefined || embedder === undefined
+      ? undefined
+      : await ImageEncoder.open(images, await open(images.encoder), embedder, tokenizer, maxImages);
   const contextLength = givenLength ?? config.contextLength;
   if (contextLength === undefined) {
     const text =
@@ -122,7 +139,12 @@ async function openDecoder(
       : {
           directory: await PrefixDirectory.open(prefixDirectory, prefixDirectoryBytes, warn),
           // Keys and values also depend on the provider, by rounding. The tokenizer decides which text a token is.
-          model: JSON.stringify([await hashOfModel(files.model), files.tokenizer, session.provider]),
+          model: JSON.stringify([
+            await hashOfModel(files.model),
+            files.tokenizer,
+            session.provider,
+            ...(await hashesOf(embeddingFile, images?.encoder)),
+          ]),
         };
   const engine = new GenerationEngine(session, graph, budget, limits, report, undefined, keptPrefixes);
   const limit =
@@ -147,7 +169,12 @@ async function openDecoder(
     newStructured,
     session.provider,
     promptLookupTokens,
+    imageEncoder,
   );
+}
+
+function hashesOf(...files: readonly (string | undefined)[]): Promise<readonly string[]> {
+  return Promise.all(files.filter((file) => file !== undefined).map((file) => hashOfModel(file)));
 }
 
 /**
@@ -201,6 +228,7 @@ class Decoder {
    * @param newStructured opens the grammars for structured output
    * @param provider the execution provider that the session runs on
    * @param lookupTokens largest number of tokens to guess in a step
+   * @param imageEncoder undefined for a model of text alone
    */
   constructor(
     private readonly modelName: string,
@@ -213,6 +241,7 @@ class Decoder {
     private readonly newStructured: () => StructuredOutput,
     readonly provider: string,
     private readonly lookupTokens: number,
+    private readonly imageEncoder: ImageEncoder | undefined,
   ) {}
 
   /** Starts a request: the engine answers it from now on. A request that cannot start gets its error. */
@@ -225,7 +254,7 @@ class Decoder {
       const source = { inputs: batch.inputs, parameters, requestedOutputs };
       const request = readTextRequest(source, this.modelName);
       const sampling = { ...this.config.defaults, ...request.sampling };
-      const prompt = this.#encodePrompt(request);
+      const { tokens: prompt, images } = await this.#encodePrompt(request);
       const maxTokens = this.#textLength(request, prompt.length);
       const { responseFormat: format } = sampling;
       if (format !== undefined && format.type !== "text") this.#structured ??= this.newStructured();
@@ -248,6 +277,7 @@ class Decoder {
         tokenizer,
         responses,
         this.lookupTokens,
+        images,
       );
       engine.add(text, signal);
     } catch (error) {
@@ -264,16 +294,39 @@ class Decoder {
    * @throws TritonError INVALID_ARG if the prompt is too long for the context or its messages cannot be rendered;
    * UNSUPPORTED for messages to a model without a chat template
    */
-  #encodePrompt(request: TextRequest): readonly number[] {
+  async #encodePrompt(
+    request: TextRequest,
+  ): Promise<{ readonly tokens: readonly number[]; readonly images?: PromptImages }> {
+    const images = this.#imagesOf(request);
     // A chat template writes the special tokens at the beginning itself.
-    const tokens =
+    const given =
       request.promptTokens === undefined
         ? this.#encodeWithin(request.prompt ?? this.#renderMessages(request), request.prompt !== undefined)
         : this.#checkTokens(request.promptTokens);
+    const { imageEncoder } = this;
+    const encoded =
+      imageEncoder === undefined || given.length >= this.longest
+        ? { tokens: given }
+        : await imageEncoder.encode(given, images);
+    const { tokens } = encoded;
     if (tokens.length >= this.longest) throw this.#promptTooLong(String(tokens.length));
-    if (tokens.length > 0) return tokens;
+    if (tokens.length > 0) return encoded;
     const why = `prompt of model '${this.modelName}': expected at least 1 token, got none`;
     throw errorFor("INVALID_INPUT", why);
+  }
+
+  /** @throws TritonError INVALID_ARG for images to a model of text, and for images that are not in the request */
+  #imagesOf({ messages = [], images: files, sampling }: TextRequest): readonly ChatImage[] {
+    const { imageEncoder, modelName } = this;
+    const place = files.length > 0 ? "image" : imageParts(messages)[0]?.path;
+    if (place === undefined) return [];
+    if (imageEncoder === undefined) throw takesNoImages(modelName, place);
+    if (sampling.promptLogprobs !== undefined) {
+      const text = `prompt_logprobs of a request to model '${modelName}': expected none with images, because their places have no tokens`;
+      throw errorFor("INVALID_INPUT", text);
+    }
+    const own = files.map((file, i) => ({ path: `image[${i}]`, file }));
+    return [...chatImages(messages), ...own];
   }
 
   /** @throws TritonError INVALID_ARG for a number that is not a token */
@@ -289,8 +342,9 @@ class Decoder {
    * Encodes a text that fits the context. All running texts wait meanwhile, and a megabyte takes seconds. So a text that
    * is far too long is refused after a look at its size and its beginning.
    */
-  #encodeWithin(text: string, addSpecialTokens: boolean): number[] {
-    const { tokenizer, longest } = this;
+  #encodeWithin(given: string, addSpecialTokens: boolean): number[] {
+    const { tokenizer, longest, imageEncoder } = this;
+    const text = imageEncoder?.spell(given) ?? given;
     const shortest = Math.ceil(Buffer.byteLength(text) / tokenizer.longestTokenBytes);
     if (shortest >= longest) throw this.#promptTooLong(`at least ${shortest}`);
     const sampleLength = longest * SAMPLE_CHARACTERS_PER_TOKEN;
@@ -324,7 +378,9 @@ class Decoder {
     addGenerationPrompt,
   }: TextRequest): string {
     if (this.template !== undefined) {
-      return this.template.render({ messages: withTexts(messages), tools, variables, addGenerationPrompt });
+      const imageText = this.imageEncoder?.imageText;
+      const chat = { messages: withTexts(messages), tools, variables, addGenerationPrompt, imageText };
+      return this.template.render(chat);
     }
     const text = `messages to model '${this.modelName}': expected a chat template in tokenizer_config.json, got none; send 'text_input'`;
     throw errorFor("MODEL_NOT_SUPPORTED", text);

@@ -15,6 +15,27 @@ export interface PassRow {
   readonly past: KvSlice | undefined;
   /** At least one token. */
   readonly tokens: readonly number[];
+  /** Images of the text, which are at places of its tokens. */
+  readonly images?: PromptImages | undefined;
+  /** Tokens that it is known to get, for which memory is taken at once. @default those of this pass */
+  readonly room?: number | undefined;
+}
+
+/** Inputs of a decoder for tokens: the graph that computes them, and what takes the place of some of them. */
+export interface TokenEmbedding {
+  /** Inputs `[rows, columns, size]` for tokens `[rows, columns]`. The array is the caller's. */
+  embed(tokens: Tensor): Promise<Tensor>;
+}
+
+/** Encoded images of a prompt. */
+export interface PromptImages {
+  /**
+   * Writes the inputs for images in place of those of tokens.
+   *
+   * @param first place of the first token in the prompt
+   * @param target inputs of `count` tokens from `offset` on
+   */
+  write(first: number, count: number, target: Float32Array | Uint16Array, offset: number): void;
 }
 
 /** Scores that a pass computes: none, those after the last token of each text, or those after all new tokens. */
@@ -56,32 +77,29 @@ export async function forwardPass(
   rows: readonly PassRow[],
   wanted: WantedScores,
 ): Promise<PassResult[]> {
-  const block = alignRows(
-    rows.map(({ past }) => past),
-    graph.kv,
-  );
+  const { kv } = graph;
   const columns = Math.max(...rows.map(({ tokens }) => tokens.length));
-  const inputs = passInputs(graph, block, rows, columns, wanted);
-  const { layers } = graph.kv;
-  const names = layers.map(({ output }) => output);
-  const outputs = await session.runTensors(inputs, wanted === "none" ? names : ["logits", ...names]);
-  const next: KvBlock = {
-    tensors: names.map((name) => outputs.get(name)!),
-    rows: rows.length,
-    width: block.width + columns,
-  };
+  const pasts = rows.map(({ past }) => past);
+  const length = Math.max(...pasts.map((past) => past?.length ?? 0));
+  const isInPlace = kv.isLeft === true && session.writesInPlace;
+  const block = isInPlace
+    ? blockWithRoom(pasts, kv, length + columns, Math.max(...rows.map(({ room = 0 }) => room)))
+    : alignRows(pasts, kv);
+  const inputs = passInputs(graph, block, length + columns, rows, columns, wanted);
+  if (graph.embedding !== undefined) await embedTokens(graph.embedding, inputs, rows, columns);
+  const names = kv.layers.map(({ output }) => output);
+  const into = new Map(isInPlace ? names.map((name, i) => [name, block.tensors[i]!]) : []);
+  const outputs = await session.runTensors(inputs, wanted === "none" ? names : ["logits", ...names], into);
+  const next: KvBlock = isInPlace
+    ? block
+    : { tensors: names.map((name) => outputs.get(name)!), rows: rows.length, width: length + columns };
   // What the run has read is in what it returned. Prefixes that are kept may still use a block of their own.
-  if (!block.isKept) free(block);
+  if (next !== block && !block.isKept) free(block);
   const logits = outputs.get("logits");
   return rows.map(({ past, tokens }, row) => {
-    const length = past?.length ?? 0;
+    const own = past?.length ?? 0;
     return {
-      past: {
-        block: next,
-        row,
-        start: graph.kv.isLeft ? 0 : block.width - length,
-        length: length + tokens.length,
-      },
+      past: { block: next, row, start: kv.isLeft ? 0 : length - own, length: own + tokens.length },
       scores: logits === undefined ? undefined : scoresOf(logits, row, tokens.length - 1, columns),
       scoresAfter: (index) => scoresOf(logits!, row, index, columns),
     };
@@ -90,20 +108,22 @@ export async function forwardPass(
 
 function passInputs(
   graph: DecoderGraph,
-  { tensors, width }: KvBlock,
+  { tensors }: KvBlock,
+  total: number,
   rows: readonly PassRow[],
   columns: number,
   wanted: WantedScores,
 ): Map<string, Tensor> {
   const count = rows.length;
-  const total = width + columns;
+  const width = total - columns;
   const ids = new BigInt64Array(count * columns);
   const positions = new BigInt64Array(count * columns);
   const mask = new BigInt64Array(count * total);
   for (const [row, { past, tokens }] of rows.entries()) {
     const length = past?.length ?? 0;
     for (let i = 0; i < tokens.length; i++) {
-      ids[row * columns + i] = BigInt(tokens[i]!);
+      // Images have negative numbers.
+      ids[row * columns + i] = BigInt(Math.max(0, tokens[i]!));
       positions[row * columns + i] = BigInt(length + i);
     }
     const first = row * total + (graph.kv.isLeft ? 0 : width - length);
@@ -125,6 +145,23 @@ function passInputs(
   }
   for (const [i, { input }] of graph.kv.layers.entries()) inputs.set(input, tensors[i]!);
   return inputs;
+}
+
+/** Turns the tokens of a pass into the inputs of a decoder that takes none. */
+async function embedTokens(
+  embedding: TokenEmbedding,
+  inputs: Map<string, Tensor>,
+  rows: readonly PassRow[],
+  columns: number,
+): Promise<void> {
+  const embedded = await embedding.embed(inputs.get("input_ids")!);
+  const size = embedded.shape[2]!;
+  for (const [row, { past, tokens, images }] of rows.entries()) {
+    const target = embedded.elements as Float32Array | Uint16Array;
+    images?.write(past?.length ?? 0, tokens.length, target, row * columns * size);
+  }
+  inputs.delete("input_ids");
+  inputs.set("inputs_embeds", embedded);
 }
 
 function integers(graph: DecoderGraph, shape: readonly number[], values: BigInt64Array<ArrayBuffer>): Tensor {
@@ -151,12 +188,15 @@ export interface DecoderGraph {
   /** True if the graph computes the logits of the last columns alone, given their number. */
   readonly keepsLastLogits: boolean;
   readonly integers: "INT64" | "INT32";
+  /** Set for a decoder that takes inputs of another graph in place of tokens. */
+  readonly embedding?: TokenEmbedding | undefined;
 }
 
 const PAST_INPUT = /^past_key_values\.(\d+)\.(key|value)$/;
 
 const KNOWN_INPUTS = new Set([
   "input_ids",
+  "inputs_embeds",
   "attention_mask",
   "position_ids",
   "use_cache_branch",
@@ -174,6 +214,7 @@ export function readDecoderGraph(
   file: string,
   config: DecoderConfig,
   isLeft = false,
+  embedding?: TokenEmbedding,
 ): DecoderGraph {
   const inputs = new Map(session.inputs.map((input) => [input.name, input]));
   const outputs = new Map(session.outputs.map((output) => [output.name, output]));
@@ -181,8 +222,19 @@ export function readDecoderGraph(
   const past = session.inputs.filter(({ name }) => PAST_INPUT.test(name));
   const unknown = session.inputs.find(({ name }) => !KNOWN_INPUTS.has(name) && !PAST_INPUT.test(name));
   if (unknown !== undefined) throw fail("the inputs of a text decoder", `the input '${unknown.name}'`);
-  for (const name of ["input_ids", "attention_mask"]) {
+  const takesTokens = inputs.has("input_ids");
+  if (!takesTokens && inputs.has("inputs_embeds") && embedding === undefined) {
+    throw fail("the graph 'embed_tokens' beside it, because it has the input 'inputs_embeds'", "none");
+  }
+  for (const name of [embedding === undefined ? "input_ids" : "inputs_embeds", "attention_mask"]) {
     if (!inputs.has(name)) throw fail(`the input '${name}'`, listedNames(inputs.keys()));
+  }
+  const positions = inputs.get("position_ids");
+  if (positions !== undefined && positions.shape.length !== 2) {
+    throw fail(
+      "'position_ids' with 2 dimensions",
+      `${positions.shape.length}: positions in three dimensions, as Qwen2-VL has them, are not supported`,
+    );
   }
   if (past.length === 0) {
     throw fail(
@@ -194,14 +246,16 @@ export function readDecoderGraph(
   const layers = past.map((input) => layerOf(input, outputs, config, fail));
   const datatype = past[0]!.dtype;
   if (datatype !== "FP32" && datatype !== "FP16") throw fail("keys and values of FP32 or FP16", datatype);
-  const integers = inputs.get("input_ids")!.dtype;
-  if (integers !== "INT64" && integers !== "INT32") throw fail("'input_ids' of INT64 or INT32", integers);
+  const named = takesTokens ? "input_ids" : "attention_mask";
+  const integers = inputs.get(named)!.dtype;
+  if (integers !== "INT64" && integers !== "INT32") throw fail(`'${named}' of INT64 or INT32`, integers);
   return {
     kv: { layers, datatype, isLeft },
     hasPositions: inputs.has("position_ids"),
     hasCacheBranch: inputs.has("use_cache_branch"),
     keepsLastLogits: inputs.has("num_logits_to_keep"),
     integers,
+    embedding,
   };
 }
 
@@ -259,7 +313,7 @@ export function bytesPerToken({ layers, datatype }: KvLayout): number {
 
 /**
  * Keys and values of several texts, as the graph takes and returns them: for each layer a tensor
- * `[rows, heads, width, size]`. It never changes, so several texts may use parts of it.
+ * `[rows, heads, width, size]`. Columns that are in use never change, so several texts may use parts of it.
  */
 export interface KvBlock {
   readonly tensors: readonly Tensor[];
@@ -293,8 +347,47 @@ export function alignRows(slices: readonly (KvSlice | undefined)[], layout: KvLa
   const block = slices[0]?.block;
   const width = Math.max(...slices.map((slice) => slice?.length ?? 0));
   // Without free columns: an operator may count them as tokens of the context.
-  const isTight = block !== undefined && block.width === width;
-  if (isTight && block.rows === slices.length && slices.every(isInPlace)) return block;
+  if (block?.width === width && isWhole(slices, block, layout)) return block;
+  return copied(slices, layout, width);
+}
+
+/** True if slices are all rows of a block, in its order. */
+function isWhole(slices: readonly (KvSlice | undefined)[], block: KvBlock, { isLeft }: KvLayout): boolean {
+  return (
+    block.rows === slices.length &&
+    slices.every((slice, row) => {
+      if (slice?.block !== block || slice.row !== row) return false;
+      return isLeft ? slice.start === 0 : slice.start + slice.length === block.width;
+    })
+  );
+}
+
+/** Columns beyond those that are needed, so that a block is copied once in so many steps. */
+const SPARE_COLUMNS = 64;
+
+/**
+ * Puts slices below each other in a block to which the operator appends in place: it has free columns at the right, and
+ * nobody else uses it. Returns the block of the slices itself if it is like this.
+ *
+ * @param width columns that the next pass uses
+ * @param known columns that the texts will use at least
+ */
+function blockWithRoom(
+  slices: readonly (KvSlice | undefined)[],
+  layout: KvLayout,
+  width: number,
+  known: number,
+): KvBlock {
+  const block = slices[0]?.block;
+  const isOwn = block !== undefined && !block.isKept && isWhole(slices, block, layout);
+  if (isOwn && block.width >= width) return block;
+  const larger = copied(slices, layout, Math.max(width, known) + SPARE_COLUMNS);
+  if (isOwn) free(block);
+  return larger;
+}
+
+/** Copies slices to a block of a width. */
+function copied(slices: readonly (KvSlice | undefined)[], layout: KvLayout, width: number): KvBlock {
   const tensors = layout.layers.map((layer, i) => {
     const { heads, size } = layer;
     const elements = newElements(layout.datatype, slices.length * heads * width * size);
@@ -305,11 +398,6 @@ export function alignRows(slices: readonly (KvSlice | undefined)[], layout: KvLa
     return Tensor.fromElements(layout.datatype, [slices.length, heads, width, size], elements);
   });
   return { tensors, rows: slices.length, width };
-
-  function isInPlace(slice: KvSlice | undefined, row: number): boolean {
-    if (slice?.block !== block || slice?.row !== row) return false;
-    return layout.isLeft ? slice.start === 0 : slice.start + slice.length === block!.width;
-  }
 }
 
 /** Takes what is transferred to it and drops it, because nothing can come from it. */

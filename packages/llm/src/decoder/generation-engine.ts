@@ -171,6 +171,8 @@ export class GenerationEngine {
     const rows = plan.map(({ text, count }) => ({
       past: text.past,
       tokens: text.tokens.slice(text.computed, text.computed + count),
+      images: text.images,
+      room: text.tokens.length,
     }));
     const completes = plan.map(({ text, count }) => text.pending === count);
     const texts = plan.map(({ text }) => text);

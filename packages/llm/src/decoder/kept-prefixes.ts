@@ -205,7 +205,7 @@ export class KeptPrefixes {
     const names: string[] = [];
     let chain = this.#root;
     for (let end = BLOCK_TOKENS; end <= length; end += BLOCK_TOKENS) {
-      const block = Uint32Array.from(tokens.slice(end - BLOCK_TOKENS, end));
+      const block = Uint32Array.from(tokens.slice(end - BLOCK_TOKENS, end).flatMap(wordsOf));
       chain = createHash("sha256").update(chain).update(block).digest();
       names.push(`${chain.toString("hex")}.kv`);
     }
@@ -298,6 +298,11 @@ export class KeptPrefixes {
       }
     }
   }
+}
+
+/** A token, or the negative number of an image, whose words are above all tokens. */
+function wordsOf(token: number): readonly number[] {
+  return token >= 0 ? [token] : [2 ** 32 - 1, Math.floor(-token / 2 ** 32), -token % 2 ** 32];
 }
 
 /** Checksum of all bytes but itself. */

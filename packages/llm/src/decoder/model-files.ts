@@ -1,30 +1,9 @@
 import { readFileSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { isAbsolute, join, relative } from "node:path";
-import { errorFor, TritonError } from "@tritonjs/protocol";
+import { type DecoderDtype, errorFor, graphPaths, PREFERRED_DTYPES, TritonError } from "@tritonjs/protocol";
 import { tokenizerOfSentencePiece } from "../sentencepiece-model.js";
 import { byteLevelTokenizer } from "../token-spelling.js";
-
-/** Precisions of a graph, as in transformers.js, and the ends of the file names that they have. */
-const DTYPES = {
-  fp32: "",
-  fp16: "_fp16",
-  q8: "_quantized",
-  int8: "_int8",
-  uint8: "_uint8",
-  q4: "_q4",
-  q4f16: "_q4f16",
-  bnb4: "_bnb4",
-} as const;
-
-/** Precision of a graph, as in transformers.js. */
-export type DecoderDtype = keyof typeof DTYPES;
-
-export const DECODER_DTYPES = Object.keys(DTYPES) as readonly DecoderDtype[];
-
-/** Precisions in the order in which they are taken: first what the kind of device computes fast and exactly. */
-const ON_CPU: readonly DecoderDtype[] = ["fp32", "q4", "q8", "int8", "uint8", "bnb4", "fp16", "q4f16"];
-const ON_GPU: readonly DecoderDtype[] = ["fp16", "fp32", "q4f16", "q4", "bnb4", "q8", "int8", "uint8"];
 
 /** Which graph of a directory is loaded. */
 export interface GraphChoice {
@@ -45,6 +24,19 @@ export interface ModelDirectory {
   readonly tokenizerConfig: ModelFileObject;
   /** Changes a text before the tokenizer gets it. */
   readonly normalize?: ((text: string) => string) | undefined;
+  /** Graph that turns tokens into the inputs of the decoder; undefined if the decoder takes tokens. */
+  readonly embedding: string | undefined;
+  readonly images: ImageFiles | undefined;
+}
+
+/** Files of a model that takes images. */
+export interface ImageFiles {
+  /** Path of the graph that turns an image into inputs of the decoder. */
+  readonly encoder: string;
+  /** All of `config.json`, whose `text_config` has the settings of the decoder. */
+  readonly config: ModelFileObject;
+  /** `preprocessor_config.json`, or its part of `processor_config.json`. */
+  readonly preprocessor: ModelFileObject;
 }
 
 const CONFIG = "config.json";
@@ -90,21 +82,42 @@ function graphPath(directory: string, { file, dtype, executionProviders = [] }: 
     if (isFile(path)) return path;
     throw missingFile(`expected the graph ${given} in ${directory}, got none`);
   }
-  const isOnCpu = executionProviders.every(
-    (one) => one === "cpu" || (one as { name?: string }).name === "cpu",
-  );
-  const dtypes = dtype === undefined ? (isOnCpu ? ON_CPU : ON_GPU) : [dtype];
-  const names = dtypes.flatMap(graphNames);
-  const found = names.find((name) => isFile(join(directory, name)));
-  if (found !== undefined) return join(directory, found);
+  const dtypes = dtype === undefined ? dtypesFor(executionProviders) : [dtype];
+  const found = findNamed(directory, dtypes, DECODER_NAMES);
+  if (found !== undefined) return found;
   const wanted =
-    dtype === undefined ? `${graphNames("fp32").join(", ")}, or one of another dtype` : names.join(", ");
+    dtype === undefined
+      ? `${graphPaths(DECODER_NAMES, "fp32").join(", ")}, or one of another dtype`
+      : graphPaths(DECODER_NAMES, dtype).join(", ");
   throw missingFile(`expected ${wanted} in ${directory}, or the option file`);
 }
 
-function graphNames(dtype: DecoderDtype): string[] {
-  const names = ["model", "decoder_model_merged"].map((name) => `${name}${DTYPES[dtype]}.onnx`);
-  return names.flatMap((name) => [name, join("onnx", name)]);
+const DECODER_NAMES = ["model", "decoder_model_merged"] as const;
+
+function dtypesFor(providers: readonly unknown[]): readonly DecoderDtype[] {
+  const isOnCpu = providers.every((one) => one === "cpu" || (one as { name?: string }).name === "cpu");
+  return PREFERRED_DTYPES[isOnCpu ? "cpu" : "gpu"];
+}
+
+function findNamed(
+  directory: string,
+  dtypes: readonly DecoderDtype[],
+  names: readonly string[],
+): string | undefined {
+  const all = dtypes.flatMap((dtype) => graphPaths(names, dtype)).map((name) => join(directory, name));
+  return all.find(isFile);
+}
+
+/** A graph beside the decoder, in the decoder's precision or else in another one. */
+function graphBeside(directory: string, choice: GraphChoice, name: string): string | undefined {
+  const { dtype, executionProviders = [] } = choice;
+  const dtypes = [...(dtype === undefined ? [] : [dtype]), ...dtypesFor(executionProviders)];
+  return findNamed(directory, dtypes, [name]);
+}
+
+/** Graph of a directory that encodes images; undefined for a model of text alone. */
+export function findImageEncoder(directory: string, choice: GraphChoice = {}): string | undefined {
+  return graphBeside(directory, choice, "vision_encoder");
 }
 
 /** The graph that a configuration of onnxruntime-genai names. */
@@ -126,12 +139,15 @@ export async function readModelDirectory(
 ): Promise<ModelDirectory> {
   const model = findGraph(directory, choice);
   const read = (name: string) => readJson(join(directory, name));
-  const [config, generation, tokenizerConfig, genai] = await Promise.all([
+  const [config, generation, tokenizerConfig, genai, preprocessor, processor] = await Promise.all([
     read(CONFIG),
     read("generation_config.json"),
     read("tokenizer_config.json"),
     read(GENAI_CONFIG),
+    read("preprocessor_config.json"),
+    read("processor_config.json"),
   ]);
+  const encoder = findImageEncoder(directory, choice);
   // Models of several kinds of input have the settings of their decoder in a part of the configuration.
   const own = { ...config, ...objectAt(config, "text_config"), ...genaiConfig(genai) };
   return {
@@ -140,6 +156,15 @@ export async function readModelDirectory(
     generation: { ...genaiGeneration(genai), ...generation },
     tokenizerConfig,
     ...(await readTokenizer(directory, tokenizerConfig)),
+    embedding: graphBeside(directory, choice, "embed_tokens"),
+    images:
+      encoder === undefined
+        ? undefined
+        : {
+            encoder,
+            config,
+            preprocessor: { ...objectAt(processor, "image_processor"), ...preprocessor },
+          },
   };
 }
 

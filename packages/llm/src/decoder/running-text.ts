@@ -8,7 +8,7 @@ import {
   type TextStream,
   type TextTokenizer,
 } from "../text-tokenizer.js";
-import type { KvSlice, PassResult } from "./forward-pass.js";
+import type { KvSlice, PassResult, PromptImages } from "./forward-pass.js";
 import { PromptLookup } from "./prompt-lookup.js";
 
 /** One text that is being generated: its tokens, its keys and values, and the text that was not sent yet. */
@@ -34,6 +34,7 @@ export class RunningText {
    * @param endTokens tokens at which the model ends a text
    * @param shown special tokens that are part of the text
    * @param lookupTokens largest number of tokens to guess in a step
+   * @param images images of the prompt, whose tokens are negative numbers
    */
   constructor(
     prompt: readonly number[],
@@ -45,6 +46,7 @@ export class RunningText {
     tokenizer: TextTokenizer,
     readonly responses: TextResponses,
     private readonly lookupTokens = 0,
+    readonly images?: PromptImages | undefined,
   ) {
     this.tokens = [...prompt];
     this.#lookup = lookupTokens > 0 ? new PromptLookup(lookupTokens) : undefined;
@@ -86,7 +88,9 @@ export class RunningText {
   /** Tokens that may follow, at most `most`, and none beyond the end of the text. */
   guess(most: number): readonly number[] {
     const left = this.promptLength + this.maxTokens - this.tokens.length - 1;
-    return this.#lookup?.guess(this.tokens, Math.max(0, Math.min(most, left))) ?? [];
+    const guess = this.#lookup?.guess(this.tokens, Math.max(0, Math.min(most, left))) ?? [];
+    const image = guess.findIndex((token) => token < 0);
+    return image < 0 ? guess : guess.slice(0, image);
   }
 
   /** Learns how many tokens of a guess were right. */

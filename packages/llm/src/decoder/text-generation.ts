@@ -13,14 +13,14 @@ import {
 } from "@tritonjs/core/backend";
 import { parameterText, wrongParameter } from "@tritonjs/core/internal";
 import { errorFor } from "@tritonjs/protocol";
-import { DECODER_INPUTS, DECODER_OUTPUTS } from "../text-request.js";
+import { DECODER_INPUTS, DECODER_OUTPUTS, IMAGE_INPUT } from "../text-request.js";
 import {
   checkDecoderOptions,
   DECODER_DEFAULTS,
   type DecoderData,
   type TextGenerationOptions,
 } from "./decoder-settings.js";
-import { findGraph } from "./model-files.js";
+import { findGraph, findImageEncoder, type GraphChoice } from "./model-files.js";
 
 /**
  * A backend that generates text with a decoder on ONNX Runtime, each instance in a worker thread. It loads the layout
@@ -60,7 +60,7 @@ export function textGeneration(options: TextGenerationOptions): Backend {
       checkDecoderOptions(options);
       findGraph(directory, rest);
       return {
-        inputs: DECODER_INPUTS,
+        inputs: inputsOf(directory, rest),
         outputs: DECODER_OUTPUTS,
         maxBatchSize: 0,
         decoupled: true,
@@ -69,7 +69,7 @@ export function textGeneration(options: TextGenerationOptions): Backend {
     },
     completeConfig: (config) => {
       findGraph(directory, rest);
-      for (const { name, dtype: dataType, shape: dims, optional } of DECODER_INPUTS) {
+      for (const { name, dtype: dataType, shape: dims, optional } of inputsOf(directory, rest)) {
         config.addInput({ name, dataType, dims, optional });
       }
       for (const { name, dtype: dataType, shape: dims } of DECODER_OUTPUTS)
@@ -78,6 +78,13 @@ export function textGeneration(options: TextGenerationOptions): Backend {
     },
     createExecutor: (context) => createDecoderExecutor({ ...rest, directory }, context, warn),
   };
+}
+
+/** A model that takes images has an input for them. */
+function inputsOf(directory: string, choice: GraphChoice) {
+  return findImageEncoder(directory, choice) === undefined
+    ? DECODER_INPUTS
+    : [...DECODER_INPUTS, IMAGE_INPUT];
 }
 
 function createDecoderExecutor(
@@ -115,6 +122,7 @@ const NUMBER_PARAMETERS = {
   prefill_tokens: "prefillTokens",
   context_length: "contextLength",
   prompt_lookup_tokens: "promptLookupTokens",
+  max_images: "maxImages",
   intra_op_thread_count: "intraOpNumThreads",
 } as const;
 
@@ -128,7 +136,7 @@ const SWITCH_PARAMETERS = { prefix_cache: "prefixCache", batch_invariant: "batch
 
 /**
  * The backend `text_generation` for models of a repository. A version's directory is a directory of
- * {@link textGeneration}. The parameters `dtype`, `file`, `unheld_keywords`, `max_running_requests`, `kv_cache_bytes`, `prefix_cache_bytes`, `prefix_directory`, `prefix_directory_bytes`, `prefill_tokens`, `context_length`, `prompt_lookup_tokens`,
+ * {@link textGeneration}. The parameters `dtype`, `file`, `unheld_keywords`, `max_running_requests`, `kv_cache_bytes`, `prefix_cache_bytes`, `prefix_directory`, `prefix_directory_bytes`, `prefill_tokens`, `context_length`, `prompt_lookup_tokens`, `max_images`,
  * `intra_op_thread_count`, `prefix_cache` and `batch_invariant` of the configuration are its options.
  */
 export const textGenerationBackend: BackendFactory = async (source) => {

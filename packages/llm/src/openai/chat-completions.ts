@@ -3,8 +3,9 @@ import type { ChatTemplate, ChatTool } from "../chat/chat-template.js";
 import { filtered, firstCall, forcedCallText, forcedSchema, type ToolUse } from "../chat/forced-calls.js";
 import type { AnswerPiece } from "../chat/tool-call-pieces.js";
 import { answer, ChatWriter } from "./answers.js";
-import { type Chat, type RequestLimits, readChatRequest, textMessages } from "./chat-request.js";
+import { type Chat, type RequestLimits, readChatRequest, templateMessages } from "./chat-request.js";
 import { Generation, type PromptCall } from "./generation.js";
+import { imageTexts } from "./image-urls.js";
 import { invalidField, type OpenAiError } from "./openai-error.js";
 import { inferenceRoute, type OpenAiExchange } from "./openai-exchange.js";
 import type { Sampling } from "./request-fields.js";
@@ -42,11 +43,12 @@ export function chatRoute(limits: RequestLimits, cache: SemanticCache | undefine
  *
  * @throws OpenAiError 400 for a model that cannot take the chat; TritonError INVALID_ARG if the template rejects it
  */
-export async function planChat(exchange: OpenAiExchange, chat: Chat): Promise<Generation> {
+export async function planChat(exchange: OpenAiExchange, given: Chat): Promise<Generation> {
   const { templates } = exchange;
-  const lookUp = await exchange.lookUpModel(chat.model);
+  const lookUp = await exchange.lookUpModel(given.model);
   const template = await templates.find(lookUp.model);
   const model = textModelOf(lookUp.current().config);
+  const chat = model.takesImages ? { ...given, messages: await exchange.withImages(given.messages) } : given;
   const { toolUse, choices, topLogprobs, stream } = chat;
   const takesTools = toolUse === undefined || model.inputs.has("tools");
   const takesMessages = model.inputs.has("messages") && !templates.isChosen(model.name);
@@ -72,7 +74,10 @@ export async function planChat(exchange: OpenAiExchange, chat: Chat): Promise<Ge
 }
 
 /** Parts of a call that differ between messages and a prompt made from them. */
-type ChatCall = Pick<PromptCall, "prompt" | "messages" | "tools" | "sampling" | "newReader" | "reasoning">;
+type ChatCall = Pick<
+  PromptCall,
+  "prompt" | "messages" | "images" | "tools" | "sampling" | "newReader" | "reasoning"
+>;
 
 /** Parts that the server finds in the texts of a model. */
 interface AnswerReading {
@@ -136,10 +141,16 @@ function callWithPrompt(
   const shows = toolUse !== undefined || (answers.isSeparate && template.hasSpecialReasoning);
   const shown =
     shows && model.inputs.has("sampling_parameters") ? { skip_special_tokens: false, ...sampling } : sampling;
+  const images = model.takesImages ? imageTexts(chat.messages) : [];
   if (toolUse !== undefined) {
-    return { prompt, ...callsInText(model, toolUse, sampling, shown, prompt, answers) };
+    return { prompt, images, ...callsInText(model, toolUse, sampling, shown, prompt, answers) };
   }
-  return { prompt, sampling: shown, newReader: () => answers.newReader(textStart(prompt, sampling), []) };
+  return {
+    prompt,
+    images,
+    sampling: shown,
+    newReader: () => answers.newReader(textStart(prompt, sampling), []),
+  };
 }
 
 function render(
@@ -149,12 +160,16 @@ function render(
 ): string {
   const tools = toolUse?.tools;
   return template.render({
-    messages: textMessages(messages, model.name),
+    messages: templateMessages(messages, model.name, model.takesImages),
     ...(tools && { tools }),
     ...(variables && { variables }),
+    ...(model.takesImages && { imageText: IMAGE_TEXT }),
     addGenerationPrompt,
   });
 }
+
+/** Text for an image in a prompt whose template does not write it. */
+const IMAGE_TEXT = "<image>";
 
 /** The prompt, unless the text has a structure from its first token on, and so no reasoning. */
 function textStart(prompt: string, sampling: Sampling): string {

@@ -1,5 +1,6 @@
 import { type ChatContentPart, type ChatMessage, type ChatTool, withTexts } from "../chat/chat-template.js";
 import type { ToolChoice, ToolUse } from "../chat/forced-calls.js";
+import { imageUrlOf, isImagePart } from "../chat/image-parts.js";
 import { checkLength, emptyField, invalidField, missingField, shown, wrongType } from "./openai-error.js";
 import {
   type Fields,
@@ -129,25 +130,35 @@ function checkContent(message: Fields, role: string): void {
   content.forEach((part, index) => {
     const fields = objectFields(part, `${path}[${index}]`);
     const type = fields.requiredString("type");
+    if (type === "image_url" && imageUrlOf(part as ChatContentPart) === undefined) {
+      const url = fields.path("image_url.url");
+      throw missingField(url, "a string with the address of the image, such as a data: URL");
+    }
     if (type !== "text") return;
     if (fields.string("text") === undefined) throw wrongType(fields.path("text"), "a string", undefined);
   });
 }
 
 /**
- * The messages for a chat template, which takes text only. The role `developer` is newer than most templates and
- * becomes `system`.
+ * The messages for a chat template, which takes text, and images for a model that takes them. The role `developer` is
+ * newer than most templates and becomes `system`.
  *
- * @throws OpenAiError 400 for an image, audio or a file
+ * @throws OpenAiError 400 for audio, a file, or an image to a model of text
  */
-export function textMessages(messages: readonly ChatMessage[], model: string): readonly ChatMessage[] {
+export function templateMessages(
+  messages: readonly ChatMessage[],
+  model: string,
+  takesImages: boolean,
+): readonly ChatMessage[] {
   return withTexts(messages).map((message, index) => {
     const { content, role } = message;
     if (Array.isArray(content)) {
-      for (const [part, { type }] of (content as readonly ChatContentPart[]).entries()) {
-        if (type === "text") continue;
-        const path = `messages[${index}].content[${part}]`;
-        const text = `'${path}': expected text, got ${type}: model '${model}' takes only text`;
+      for (const [number, part] of (content as readonly ChatContentPart[]).entries()) {
+        const { type } = part;
+        if (type === "text" || (takesImages && isImagePart(part))) continue;
+        const path = `messages[${index}].content[${number}]`;
+        const takes = takesImages ? "text and images" : "only text";
+        const text = `'${path}': expected text, got ${type}: model '${model}' takes ${takes}`;
         throw invalidField(path, text, "unsupported_content");
       }
     }

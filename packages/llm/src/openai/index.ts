@@ -23,6 +23,7 @@ import {
 
 export type { ChatTemplateSettings } from "./chat-templates.js";
 
+export type { ImageUrlOptions } from "./image-urls.js";
 export type { ApiKey, HeaderRestriction, OpenAiAccessOptions, OpenAiGroup } from "./openai-access.js";
 export type { OpenAiEndpointOptions } from "./openai-handler.js";
 export type { SemanticCacheOptions } from "./semantic-cache.js";

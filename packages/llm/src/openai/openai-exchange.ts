@@ -20,7 +20,9 @@ import {
   type V2Response,
 } from "@tritonjs/http/frontend";
 import { TritonError } from "@tritonjs/protocol";
+import type { ChatMessage } from "../chat/chat-template.js";
 import type { ChatTemplates } from "./chat-templates.js";
+import type { ImageUrls } from "./image-urls.js";
 import type { OpenAiGroup } from "./openai-access.js";
 import { invalidField, OpenAiError } from "./openai-error.js";
 import { acceptCommonFields, Fields, type FieldWarnings } from "./request-fields.js";
@@ -61,6 +63,7 @@ export class OpenAiExchange {
   /**
    * @param requestId id of the request, which the answer, the log and traces have
    * @param structureFields fields for the structure of the text, by the name of the model
+   * @param imageUrls fetches the images of chats
    * @param maxBodySize largest body in bytes
    */
   constructor(
@@ -70,6 +73,7 @@ export class OpenAiExchange {
     readonly templates: ChatTemplates,
     readonly warnings: FieldWarnings,
     readonly structureFields: Readonly<Record<string, StructureField>>,
+    private readonly imageUrls: ImageUrls,
     private readonly maxBodySize: number,
   ) {
     this.memory = service.requestMemory.share();
@@ -124,6 +128,17 @@ export class OpenAiExchange {
     acceptCommonFields(fields);
     for (const name of fields.unread()) this.warnings.unknown(this.request.path, name);
     return value;
+  }
+
+  /** The messages of a chat with their images in them. @throws OpenAiError 400 for an image that is not there */
+  async withImages(messages: readonly ChatMessage[]): Promise<readonly ChatMessage[]> {
+    const left = new AbortController();
+    const stopWatching = this.request.onGone(() => left.abort());
+    try {
+      return await this.imageUrls.inline(messages, left.signal);
+    } finally {
+      stopWatching();
+    }
   }
 
   async #readJsonObject(): Promise<Record<string, unknown>> {

@@ -18,6 +18,7 @@ import type { RequestLimits } from "./chat-request.js";
 import { type ChatTemplateSettings, ChatTemplates } from "./chat-templates.js";
 import { completionsRoute } from "./completions.js";
 import { embeddingsRoute } from "./embeddings.js";
+import { type ImageUrlOptions, ImageUrls } from "./image-urls.js";
 import { OpenAiAccess, type OpenAiAccessOptions, ServiceAccess } from "./openai-access.js";
 import { describeError, OpenAiError, refusalResponse } from "./openai-error.js";
 import {
@@ -63,6 +64,8 @@ export interface OpenAiEndpointOptions extends OpenAiAccessOptions, ChatTemplate
    * unless given.
    */
   readonly semanticCache?: SemanticCacheOptions;
+  /** Hosts from which images of chats are fetched; unless given, chats have their images as data URLs. */
+  readonly imageUrls?: ImageUrlOptions;
 }
 
 export const OPENAI_OPTION_TYPES = optionTypes<OpenAiEndpointOptions>({
@@ -78,6 +81,7 @@ export const OPENAI_OPTION_TYPES = optionTypes<OpenAiEndpointOptions>({
   cors: "object",
   structureFields: "object",
   semanticCache: "object",
+  imageUrls: "object",
 });
 
 /** Default of `maxBodySize`, as for v2 requests. The memory budget of requests bounds all bodies together. */
@@ -107,6 +111,7 @@ export function openAiHandler(service: InferenceService, options: OpenAiEndpoint
   const warnings = new FieldWarnings(log);
   const templates = new ChatTemplates(options);
   const structureFields = checkStructureFields(options.structureFields);
+  const imageUrls = new ImageUrls(options.imageUrls);
   const cache = options.semanticCache && new SemanticCache(options.semanticCache);
   const routes = openAiRoutes({ maxChoices, defaultMaxTokens }, cache);
 
@@ -134,6 +139,7 @@ export function openAiHandler(service: InferenceService, options: OpenAiEndpoint
       templates,
       warnings,
       structureFields,
+      imageUrls,
       maxBodySize,
     );
     const answered = (response: V2Response, headers: Readonly<Record<string, string>> = {}): V2Response => {

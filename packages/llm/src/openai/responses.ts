@@ -1,4 +1,4 @@
-import type { ChatMessage } from "../chat/chat-template.js";
+import type { ChatContentPart, ChatMessage } from "../chat/chat-template.js";
 import type { ToolCallDelta } from "../chat/tool-call-pieces.js";
 import type { TextFinishReason } from "../text-callback.js";
 import { type AnswerWriter, answer, rankedLogprobs, type WholeAnswer, type WholeChoice } from "./answers.js";
@@ -159,7 +159,7 @@ function addItem(messages: ChatMessage[], item: Fields): void {
   const type = item.string("type") ?? "message";
   switch (type) {
     case "message":
-      messages.push({ role: item.requiredString("role"), content: contentText(item) });
+      messages.push({ role: item.requiredString("role"), content: messageContent(item) });
       return;
     case "function_call":
       addCall(messages, item);
@@ -195,11 +195,20 @@ function addCall(messages: ChatMessage[], item: Fields): void {
   } else messages.push({ role: "assistant", content: null, tool_calls: [call] });
 }
 
-function contentText(item: Fields): string {
+/** The text of a message, or its parts if there are images among them. */
+function messageContent(item: Fields): string | readonly ChatContentPart[] {
   const content = item.any("content");
   if (typeof content === "string") return content;
   const path = item.path("content");
-  if (Array.isArray(content)) return joinedParts(content, path);
+  if (Array.isArray(content)) {
+    const isImage = (part: unknown) => (Object(part) as { type?: unknown }).type === "input_image";
+    if (!content.some(isImage)) return joinedParts(content, path);
+    return content.map((part, index): ChatContentPart => {
+      const fields = objectFields(part, `${path}[${index}]`);
+      if (!isImage(part)) return { type: "text", text: partText(fields) };
+      return { type: "image_url", image_url: { url: fields.requiredString("image_url") } };
+    });
+  }
   throw invalidField(path, `'${path}': expected a string or an array, got ${shown(content)}`, "invalid_type");
 }
 

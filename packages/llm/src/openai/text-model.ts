@@ -18,10 +18,14 @@ export interface TextModel {
   /** Input for a prompt; undefined for a model that takes only messages. */
   readonly promptInput: string | undefined;
   readonly textOutput: string;
+  readonly takesImages: boolean;
 }
 
+/** Input for the images of a prompt, as vLLM's backend has it. */
+const IMAGES = "image";
+
 /** Inputs of BYTES that are not a prompt. */
-const OTHER_TEXTS = new Set(["messages", "tools", "sampling_parameters", "embedding_request", "image"]);
+const OTHER_TEXTS = new Set(["messages", "tools", "sampling_parameters", "embedding_request", IMAGES]);
 
 const described = new WeakMap<ModelConfig, TextModel>();
 
@@ -53,7 +57,8 @@ function describeTextModel({ name, input, output, maxBatchSize }: ModelConfig): 
       `'text_output' of BYTES, got inputs ${namesOf(input)} and outputs ${namesOf(output)}`;
     throw invalidField("model", text, "model_not_supported");
   }
-  return { name, inputs, outputs: new Set(output.map((one) => one.name)), promptInput, textOutput };
+  const outputs = new Set(output.map((one) => one.name));
+  return { name, inputs, outputs, promptInput, textOutput, takesImages: inputs.has(IMAGES) };
 }
 
 function isRequiredText({ name, datatype, optional }: InputSlot): boolean {
@@ -73,6 +78,8 @@ export interface TextCall {
   /** Either a prompt, or messages with their tools. */
   readonly prompt?: string | readonly number[];
   readonly messages?: readonly unknown[];
+  /** Images of a prompt in base64. */
+  readonly images?: readonly string[] | undefined;
   readonly tools?: readonly unknown[];
   readonly stream: boolean;
   readonly sampling: Sampling;
@@ -129,6 +136,7 @@ export function textInputs(
     const { promptInput } = model;
     if (promptInput !== undefined && !model.inputs.get(promptInput)!.optional) put(promptInput, "");
   }
+  if (call.images !== undefined && call.images.length > 0) put(IMAGES, call.images);
   if (tools !== undefined) put("tools", requestJson(tools, "tools"));
   put("stream", stream);
   put("exclude_input_in_output", true);

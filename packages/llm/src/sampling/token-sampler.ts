@@ -118,8 +118,15 @@ function penalizeRepetition(scores: Float32Array, id: number, penalty: number): 
 }
 
 function applyMask(scores: Float32Array, mask: Int32Array): void {
-  for (let id = 0; id < scores.length; id++) {
-    if (((mask[id >> 5] ?? 0) & (1 << (id & 31))) === 0) scores[id] = Number.NEGATIVE_INFINITY;
+  for (let first = 0; first < scores.length; first += 32) {
+    const word = mask[first >> 5] ?? 0;
+    const end = Math.min(first + 32, scores.length);
+    if (word === 0) scores.fill(Number.NEGATIVE_INFINITY, first, end);
+    else if (word !== -1) {
+      for (let id = first; id < end; id++) {
+        if ((word & (1 << (id & 31))) === 0) scores[id] = Number.NEGATIVE_INFINITY;
+      }
+    }
   }
 }
 

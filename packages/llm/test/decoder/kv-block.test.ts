@@ -9,6 +9,7 @@ import {
   forwardPass,
   type KvBlock,
   type KvLayout,
+  type KvSlice,
   PrefixCache,
 } from "../../src/decoder/forward-pass.js";
 
@@ -131,5 +132,40 @@ describe("a run of the graph", () => {
     await forwardPass(session, graph, [{ past, tokens: [1] }], "last");
     expect(cache.find(Array.from({ length: 12 }, (_, i) => i))?.length).toBe(10);
     expect(bytes(all)).toEqual([80, 80]);
+  });
+
+  it("appends in place to a block that its texts have alone, and copies one that is kept or full", async () => {
+    const widths: number[] = [];
+    const direct = {
+      writesInPlace: true,
+      runTensors: async (
+        inputs: ReadonlyMap<string, Tensor>,
+        _: unknown,
+        into: ReadonlyMap<string, Tensor>,
+      ) => {
+        expect([into.get("b"), into.get("d")]).toEqual([inputs.get("a"), inputs.get("c")]);
+        widths.push(inputs.get("attention_mask")!.shape[1]!);
+        const logits = Tensor.fromElements("FP32", [1, 1, 1], new Float32Array(1));
+        return new Map([["logits", logits], ...into]);
+      },
+    } as unknown as OnnxSession;
+    const left = { ...graph, kv: { ...layout, isLeft: true } };
+    const step = async (past: KvSlice | undefined, room?: number) => {
+      const [result] = await forwardPass(direct, left, [{ past, tokens: [1], room }], "last");
+      return result!.past;
+    };
+    const first = await step(undefined, 10);
+    const second = await step(first);
+    expect([second.block === first.block, first.length, second.length]).toEqual([true, 1, 2]);
+    expect(second.block.width).toBeGreaterThan(10);
+    const full = { ...second, length: second.block.width };
+    const grown = await step(full);
+    expect(grown.block.width).toBeGreaterThan(full.length);
+    expect(bytes(full.block)).toEqual([0, 0]);
+    grown.block.isKept = true;
+    const own = await step({ ...grown, length: 2 });
+    expect(own.block).not.toBe(grown.block);
+    expect(bytes(grown.block)[0]).toBeGreaterThan(0);
+    expect(widths).toEqual([1, 2, full.length + 1, 3]);
   });
 });

@@ -103,6 +103,18 @@ describe.each(["all", "prompts", "none"] as const)("texts on a graph that pads %
   });
 });
 
+it.each([0, 3])(
+  "texts are the same when their keys are written in place, with guesses of %i tokens",
+  async (length) => {
+    for (const others of [{}, { prefillTokens: 16 }, { kvTokens: 400 }, { contextLength: 123 }]) {
+      const limits = { pads: "prompts" as const, ...others };
+      const { texts } = await copyTexts([...COPIES, ...OTHERS], length, limits);
+      const inPlace = await copyTexts([...COPIES, ...OTHERS], length, { ...limits, inPlace: true });
+      expect(inPlace.texts).toEqual(texts);
+    }
+  },
+);
+
 const FREE: readonly Wish[] = [
   { prompt: "Once there was a red cat. The cat was called", sampling: { max_tokens: 90 } },
   { prompt: "Once", sampling: { max_tokens: 50, ignore_eos: true } },

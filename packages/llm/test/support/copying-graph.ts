@@ -18,16 +18,25 @@ class CopyingGraph {
   /** New tokens of all rows, padding included. */
   columns = 0;
 
-  /** @param cost milliseconds of a run, by its new tokens and the columns of its past */
+  /**
+   * @param isLeft true for an operator that derives the place of each token from the marks of its row
+   * @param writesInPlace true if it appends to keys where they are
+   * @param cost milliseconds of a run, by its new tokens and the columns of its past
+   */
   constructor(
     private readonly isLeft: boolean,
+    readonly writesInPlace: boolean,
     private readonly cost: (tokens: number, past: number) => number,
   ) {}
 
   /** Time of its runs so far, in milliseconds. */
   clock = 0;
 
-  async runTensors(inputs: ReadonlyMap<string, Tensor>): Promise<Map<string, Tensor>> {
+  async runTensors(
+    inputs: ReadonlyMap<string, Tensor>,
+    _names?: readonly string[],
+    into?: ReadonlyMap<string, Tensor>,
+  ): Promise<Map<string, Tensor>> {
     this.runs++;
     const ids = inputs.get("input_ids")!;
     const mask = inputs.get("attention_mask")!;
@@ -35,11 +44,15 @@ class CopyingGraph {
     const [rows, count] = ids.shape as [number, number];
     const width = past.shape[2]!;
     this.columns += rows * count;
-    this.clock += this.cost(rows * count, width);
-    if (this.isLeft && rows > 1 && count > 1 && width > 0)
+    const total = mask.shape[1]!;
+    this.clock += this.cost(rows * count, total - count);
+    if (this.isLeft && rows > 1 && count > 1 && total > count)
       throw new Error("one new token for each row with a past");
-    const total = width + count;
-    const keys = new Float32Array(rows * total);
+    const written =
+      into?.get("present.0.key") ??
+      Tensor.fromElements("FP32", [rows, 1, total, 1], new Float32Array(rows * total));
+    const keys = written.elements as Float32Array;
+    const stride = written.shape[2]!;
     const logits = new Float32Array(rows * count * VOCABULARY);
     for (let row = 0; row < rows; row++) {
       const seen = (column: number) => Number(mask.elements[row * total + column]) === 1;
@@ -49,14 +62,14 @@ class CopyingGraph {
       let tokens: number[];
       if (this.isLeft) {
         // As the operator does it: the number of marks says where the new tokens go.
-        const start = width === 0 ? 0 : marks - count;
+        const start = total === count ? 0 : marks - count;
         tokens = [...before.subarray(0, start)];
-        keys.set(before.subarray(0, start), row * total);
-        keys.set(fresh, row * total + start);
+        keys.set(before.subarray(0, start), row * stride);
+        keys.set(fresh, row * stride + start);
       } else {
         tokens = [...before].filter((_, column) => seen(column));
-        keys.set(before, row * total);
-        keys.set(fresh, row * total + width);
+        keys.set(before, row * stride);
+        keys.set(fresh, row * stride + width);
       }
       for (const [i, token] of fresh.entries()) {
         tokens.push(token);
@@ -65,7 +78,7 @@ class CopyingGraph {
     }
     return new Map([
       ["logits", Tensor.fromElements("FP32", [rows, count, VOCABULARY], logits)],
-      ["present.0.key", Tensor.fromElements("FP32", [rows, 1, total, 1], keys)],
+      ["present.0.key", written],
     ]);
   }
 }
@@ -100,6 +113,7 @@ export async function copyTexts(
   lookupTokens: number,
   {
     pads = "all" as PassPadding,
+    inPlace = false,
     prefillTokens = 256 as number | "measured",
     contextLength = 512,
     kvTokens = 100_000,
@@ -107,7 +121,7 @@ export async function copyTexts(
   } = {},
 ) {
   const isLeft = pads === "prompts";
-  const graph = new CopyingGraph(isLeft, cost);
+  const graph = new CopyingGraph(isLeft, inPlace, cost);
   const layers = [{ input: "past_key_values.0.key", output: "present.0.key", heads: 1, size: 1 }];
   const description: DecoderGraph = {
     kv: { layers, datatype: "FP32", isLeft },

@@ -94,6 +94,24 @@ describe("the module of filter banks", () => {
     },
   );
 
+  it.each([0, 1e-45, 1e-20, 1e10, 3.4e38])(
+    "gives numbers for samples of %d, each frame for itself",
+    (size) => {
+      const settings = settingsOf({ mels: 23, rate: 8000 });
+      const banks = new FilterBanks(settings);
+      // An odd number of frames: the last has no neighbour.
+      const signal = Float32Array.from({ length: 200 + 6 * 80 }, (_, i) => size * Math.sin(i * i));
+      const all = new Float32Array(7 * 23);
+      banks.compute(signal, 7, all);
+      expect(all.every(Number.isFinite)).toBe(true);
+      for (let frame = 0; frame < 7; frame++) {
+        const own = new Float32Array(23);
+        banks.compute(signal.subarray(80 * frame), 1, own);
+        expect(own).toEqual(all.subarray(23 * frame, 23 * frame + 23));
+      }
+    },
+  );
+
   it("is made of its source", () => {
     const source = readFileSync(new URL("../../../src/media/filter-banks.c", import.meta.url));
     expect(createHash("sha256").update(source).digest("hex")).toBe(SOURCE_HASH);
