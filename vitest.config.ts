@@ -41,7 +41,8 @@ export default defineConfig({
           exclude: [...UNITS, LONG, "**/node_modules/**"],
         },
       },
-      { extends: true, test: { name: "long", include: [LONG] } },
+      // These start browsers, installs and programs, which take a busy machine minutes.
+      { extends: true, test: { name: "long", include: [LONG], testTimeout: 180_000, hookTimeout: 180_000 } },
     ],
   },
 });

@@ -26,9 +26,13 @@ export function openBrowser(args: readonly string[] = []): Promise<Browser> {
   });
 }
 
+const BUSY_MS = 100_000;
+
 /** A page that keeps what its console and the content security policy complain of. */
 export async function openPage(browser: Browser, url: string, options: BrowserContextOptions = {}) {
   const page = await browser.newPage(options);
+  // A busy machine draws a page in seconds, so a limit only ends a test that hangs.
+  page.setDefaultTimeout(BUSY_MS);
   const complaints: string[] = [];
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) complaints.push(message.text());

@@ -35,7 +35,6 @@ describe.runIf(hasBrowser)("the dashboard of many models in a browser", () => {
     await triton.ready();
     const opened = await openPage(browser, `${root}/`, { viewport: { width: 1280, height: 900 } });
     await opened.page.getByText(`${count + 1} of ${count + 1}`).waitFor();
-    opened.page.setDefaultTimeout(15_000);
     return { handles, ...opened };
   }
 
