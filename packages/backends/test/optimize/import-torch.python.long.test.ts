@@ -20,7 +20,7 @@ const hasExport =
   python !== undefined && spawnSync(python, ["-c", "import torch.export; torch.export.Dim"]).status === 0;
 const withoutExport = hasExport
   ? ""
-  : " (skipped: there is no Python with torch 2.1, nor one in TRITONJS_PYTHON)";
+  : " (skipped: no Python with torch 2.1 was found; TRITONJS_PYTHON may name one)";
 
 describe.skipIf(python === undefined)("the PyTorch of this machine", { timeout: PATIENCE_MS }, () => {
   const save = (name: string, code: string) => {

@@ -164,29 +164,6 @@ const NO_OUTPUTS: readonly string[] = Object.freeze([]);
 const NO_CALLERS: readonly string[] = Object.freeze([]);
 const NO_SENDER: RequestSender = { receive() {} };
 
-/** Members of a request that few requests set. */
-type Rare =
-  | (
-      | "innerOutputs"
-      | "clientLimitMs"
-      | "reserveMs"
-      | "routingKey"
-      | "reshapeOutputs"
-      | "batcherStart"
-      | "gate"
-    )
-  | (
-      | "sequence"
-      | "leaveCallGraph"
-      | "due"
-      | "order"
-      | "share"
-      | "charge"
-      | "ticket"
-      | "batchKey"
-      | "batchCost"
-    );
-
 /**
  * A request: its content as the sender made it, and the state of its processing. Decoders make it and write what the
  * client sent. It settles exactly once: the first of answer, error, cancellation and deadline is delivered, and the
@@ -331,7 +308,7 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
    * request which waits is 130 bytes smaller: each collection of young objects copies it.
    */
   static {
-    const unset: { [Name in Rare]: InferenceRequest[Name] } = {
+    const unset = {
       innerOutputs: undefined,
       clientLimitMs: 0,
       reserveMs: 0,
@@ -348,7 +325,7 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
       batchCost: 0,
       gate: undefined,
       sequence: undefined,
-    };
+    } satisfies { [Name in keyof InferenceRequest]?: InferenceRequest[Name] };
     Object.assign(InferenceRequest.prototype, unset);
   }
 

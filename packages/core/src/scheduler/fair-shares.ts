@@ -224,7 +224,7 @@ export function callerOf({ caller, parameters }: InferenceRequest, parameter: st
 
 /** Rates of callers that send no more than their share, in rows for each millisecond. */
 export interface SmallCallers {
-  /** The rate that most of their requests come at; 0 if there is no such caller. */
+  /** Rate of the callers that send most of their requests; 0 without small callers. */
   readonly typical: number;
   /** The rate of all callers at which these get what they send, while the others take their shares. */
   readonly need: number;

@@ -1,6 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import { ARRIVAL, BEGIN, ENTRY, type Tape, TapeReader } from "./tape.js";
 
+// The dashboard loads this file alone, and reads recordings with it.
 export { Tape } from "./tape.js";
 
 /** A request of a recording. Times are milliseconds from its beginning. */

@@ -17,7 +17,7 @@ import { ENTRY } from "./tape.js";
  * events to it in both cases, so that a replay can compare them one by one.
  */
 export abstract class TapeHead {
-  /** True while somebody asks what is no step. */
+  /** True while a question is answered that the tape does not record. */
   protected isQuiet = false;
   /** The time, which stands still within a step unless that takes long. */
   abstract now(): number;
@@ -45,7 +45,7 @@ export abstract class TapeHead {
     return call();
   }
 
-  /** Asks the scheduler something on behalf of others, which is no step. */
+  /** Asks the scheduler a question that the tape does not record. */
   quietly<T>(ask: () => T): T {
     this.isQuiet = true;
     try {

@@ -362,7 +362,7 @@ function isWhole(slices: readonly (KvSlice | undefined)[], block: KvBlock, { isL
   );
 }
 
-/** Columns beyond those that are needed, so that a block is copied once in so many steps. */
+/** Free columns of a new block: it is copied again only after that number of steps. */
 const SPARE_COLUMNS = 64;
 
 /**
