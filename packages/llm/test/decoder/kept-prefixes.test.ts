@@ -152,7 +152,7 @@ describe("a server with a directory of prefixes", () => {
   it("answers while the directory cannot be written", async () => {
     const teller = start();
     const first = await tell(teller);
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
     writeFileSync(folder, "");
     const second = await tell(teller, `A cat. ${PROMPT}`);
     expect(second.text.length).toBeGreaterThan(0);
