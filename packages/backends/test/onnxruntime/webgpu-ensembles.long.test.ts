@@ -1,31 +1,22 @@
 import { execFile } from "node:child_process";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { matrixOnnx } from "../../../../test/support/onnx-models.js";
 import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
+import { vulkanEnvironment, vulkanNote } from "../../../../test/support/vulkan.js";
 
 const run = promisify(execFile);
 
-/** Drivers of Vulkan in software: SwiftShader, as Debian's chromium brings it. */
-const SOFTWARE = ["/usr/lib/chromium/vk_swiftshader_icd.json"];
-
-const driver = process.env.VK_DRIVER_FILES ?? SOFTWARE.find((file) => existsSync(file));
-const why =
-  driver === undefined
-    ? " (skipped: there is no Vulkan driver; install chromium or set VK_DRIVER_FILES)"
-    : "";
-
-describe.skipIf(driver === undefined)(
-  `an ensemble of ONNX models with WebGPU on the engine 'native'${why}`,
+describe.skipIf(vulkanEnvironment === undefined)(
+  `an ensemble of ONNX models with WebGPU on the engine 'native'${vulkanNote}`,
   () => {
     it("keeps tensors between its steps on the device, and answers many requests at once", async () => {
       await using folder = await RepositoryOnDisk.create({ "matrix.onnx": matrixOnnx() });
       const program = fileURLToPath(new URL("../fixtures/webgpu-ensemble.mjs", import.meta.url));
       const { stdout } = await run(process.execPath, [program, join(folder.path, "matrix.onnx")], {
-        env: { ...process.env, VK_DRIVER_FILES: driver },
+        env: vulkanEnvironment,
         timeout: 120_000,
       });
       const { provider, oneByOne, wrong, warnings } = JSON.parse(stdout.trim().split("\n").at(-1)!);
