@@ -152,7 +152,7 @@ export class ModelRequests implements RequestObserver {
       requestQueued.publish({ request: this.#shown(request), waiting: statistics.pendingCount });
     }
     if (request.deadline !== undefined && !request.settled) {
-      request.deadlineTimer = deadlines.add(request.deadline, () => request.cancel(timeoutError()));
+      request.deadlineTimer = deadlines.add(request.deadline, timeOut, request);
     }
   }
 
@@ -597,6 +597,10 @@ class WaitingRequests extends LinkedList<InferenceRequest> implements RequestHol
     for (const request of all) this.remove(request);
     return all;
   }
+}
+
+function timeOut(request: InferenceRequest): void {
+  request.cancel(timeoutError());
 }
 
 function leaveCallGraph(request: InferenceRequest): void {

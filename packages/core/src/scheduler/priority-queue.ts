@@ -54,6 +54,8 @@ interface Level {
   readonly unexpired: RequestQueue;
   /** Requests whose timeout passed under the DELAY action: they run after all others of the level. */
   readonly delayed: RequestQueue;
+  /** Applies the policy to a request whose timeout has passed. */
+  readonly expire: (request: InferenceRequest) => void;
 }
 
 /**
@@ -178,7 +180,7 @@ export class PriorityQueue implements BatcherQueue {
     const timeout = queueTimeoutMicroseconds(level.policy, request);
     if (timeout > 0) {
       const at = this.#now() + timeout / 1000;
-      request.queueDeadline = this.#deadlines.add(at, () => this.#expire(request, level));
+      request.queueDeadline = this.#deadlines.add(at, level.expire, request);
     }
   }
 
@@ -227,6 +229,7 @@ export class PriorityQueue implements BatcherQueue {
       policy: policyOf(this.#batching, priority),
       unexpired: new RequestQueue(...totals),
       delayed: new RequestQueue(...totals),
+      expire: (request) => this.#expire(request, level),
     };
     const inUse = this.#levels.filter((one) => one.own.size > 0);
     this.#levels = [...inUse, level].sort((a, b) => a.priority - b.priority);

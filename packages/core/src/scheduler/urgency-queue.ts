@@ -44,6 +44,12 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   readonly #batching: ModelDynamicBatching;
   readonly #deadlines: DeadlineQueue;
   readonly #onExpired: () => void;
+  readonly #expire = (request: InferenceRequest) => {
+    request.queueDeadline = undefined;
+    if (this.delays(request)) this.delay(request);
+    else request.cancel(timeoutError());
+    this.#onExpired();
+  };
   readonly #now: () => number;
   #expired = 0;
   readonly #bounded: boolean;
@@ -201,7 +207,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     this.#insert(request);
     // The model ends a request with a deadline of its own.
     if (request.deadline !== due && due < Number.POSITIVE_INFINITY)
-      request.queueDeadline = this.#deadlines.add(due, () => this.#expire(request));
+      request.queueDeadline = this.#deadlines.add(due, this.#expire, request);
   }
 
   take(request: InferenceRequest): void {
@@ -250,13 +256,6 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
       this.patient.push(request);
     }
     request.due = Number.POSITIVE_INFINITY;
-  }
-
-  #expire(request: InferenceRequest): void {
-    request.queueDeadline = undefined;
-    if (this.delays(request)) this.delay(request);
-    else request.cancel(timeoutError());
-    this.#onExpired();
   }
 
   #insert(request: InferenceRequest): void {
