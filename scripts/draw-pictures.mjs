@@ -6,6 +6,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { drawBatchInTime } from "./pictures/batch-in-time.mjs";
+import { drawBesideTritonserver } from "./pictures/beside-tritonserver.mjs";
 import { drawDataPath } from "./pictures/data-path.mjs";
 import { drawEnsembleGraph } from "./pictures/ensemble-graph.mjs";
 import { drawIsolationCost, drawIsolationDelay, drawReplicas } from "./pictures/measured-lines.mjs";
@@ -18,6 +19,7 @@ import { root } from "./run.mjs";
 
 const PICTURES = {
   "batch-in-time": drawBatchInTime,
+  "beside-tritonserver": drawBesideTritonserver,
   "cache-by-repetition": drawCacheByRepetition,
   "data-path": drawDataPath,
   "delay-by-load": drawDelayByLoad,

@@ -38,7 +38,7 @@ export class ReadersProject {
   /** @param node the Node that runs the programs */
   constructor(
     readonly folder: string,
-    readonly node: string = process.execPath,
+    readonly node: string,
   ) {
     mkdirSync(folder, { recursive: true });
     copyFileSync(irisModel, join(folder, "iris.onnx"));
