@@ -16,7 +16,7 @@ afterAll(() => rmSync(findings, { recursive: true }));
 let ended: Ended;
 beforeAll(async () => {
   const script = join(repositoryRoot, "scripts/fuzz.mjs");
-  const options = ["--runs", String(RUNS), "--seed", "1", "--time", "60", "--corpus", findings];
+  const options = ["--runs", String(RUNS), "--seed", "1", "--time", "30", "--corpus", findings];
   ended = await Program.node(script, ["all", ...options], repositoryRoot).ended;
 }, 1_800_000);
 
@@ -24,7 +24,7 @@ test("npm run fuzz -- all ends without a finding", () => {
   expect(ended).toMatchObject({ code: 0, stderr: "" });
 });
 
-test.each(targetNames)("npm run fuzz -- %s finds nothing in some thousand inputs", (target) => {
+test.each(targetNames)("npm run fuzz -- %s finds nothing in hundreds of inputs", (target) => {
   expect(existsSync(join(findings, target)), ended.stdout).toBe(false);
-  expect(ended.stdout).toMatch(new RegExp(`^${target}: seed 1, \\d+ inputs .* 0 findings.* END$`, "m"));
+  expect(ended.stdout).toMatch(new RegExp(`^${target}: seed 1, \\d\\d+ inputs .* 0 findings.* END$`, "m"));
 });

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LINES } from "../../scripts/node-lines.mjs";
@@ -8,8 +9,7 @@ import { servingProgram } from "./programs.js";
 
 const INSTALL_TIMEOUT_MS = 300_000;
 
-/** npm is tested with the tutorial, on every line. */
-const nodes = [LINES[0]!, LINES.at(-1)!].map((line) => ({ line, ...nodeOfLine(line) }));
+const nodes = LINES.map((line) => ({ line, ...nodeOfLine(line) }));
 const yarn = npmTool("yarn 1", "yarn-1", "yarn@1.22.22", join("yarn", "bin", "yarn.js"));
 const bunPackage = `@oven/bun-${process.platform === "win32" ? "windows" : process.platform}-${process.arch === "arm64" ? "aarch64" : "x64"}`;
 const bun = npmTool(
@@ -46,39 +46,66 @@ function withNode(node: string, command: string, args: readonly string[], cwd: s
   return new Program(command, args, { cwd, env: { PATH }, shell: process.platform === "win32" });
 }
 
+/* The packages that npm installs run with the tutorial's programs on each line: `tutorial.long.test.ts`. */
 describe.each(nodes)("on Node $line $note", ({ line, path: node }) => {
-  it.skipIf(node === undefined || yarn.path === undefined)(
-    `yarn 1 installs the packages, checks what each wants of Node, and they work${yarn.note}`,
-    async () => {
-      const project = packed.project(`yarn-${line}`, PACKAGES);
-      // Yarn's own cache may have a package of the same version from an earlier run.
-      const cache = ["--cache-folder", join(dirname(project.folder), "yarn-cache")];
-      const flags = ["--ignore-scripts", "--non-interactive", "--no-progress", "--prefer-offline", ...cache];
-      await succeed(withNode(node!, node!, [yarn.path!, "install", ...flags], project.folder));
-      await expectThatItWorks(project, node!);
-      expect(project.copiesOf("protobufjs")).toEqual(["protobufjs/package.json"]);
-    },
-    INSTALL_TIMEOUT_MS,
-  );
-
   it.skipIf(node === undefined)(
-    "pnpm installs the packages, and they work",
+    "npm chooses one version of protobufjs, and nothing that refuses a supported line of Node",
     async () => {
-      const project = packed.project(`pnpm-${line}`, PACKAGES);
-      const args = ["--yes", pnpmVersion(), "install", "--ignore-scripts", "--prefer-offline"];
-      await succeed(withNode(node!, "npx", args, project.folder));
-      await expectThatItWorks(project, node!);
-    },
-    INSTALL_TIMEOUT_MS,
-  );
-
-  it.skipIf(node === undefined || bun.path === undefined)(
-    `bun installs the packages, and they work${bun.note}`,
-    async () => {
-      const project = packed.project(`bun-${line}`, PACKAGES);
-      await succeed(withNode(node!, bun.path!, ["install", "--ignore-scripts"], project.folder));
-      await expectThatItWorks(project, node!);
+      const project = packed.project(`npm-${line}`, PACKAGES);
+      const flags = ["--package-lock-only", "--engine-strict", "--no-audit", "--no-fund", "--prefer-offline"];
+      await succeed(withNode(node!, "npm", ["install", ...flags], project.folder));
+      const lock = JSON.parse(readFileSync(join(project.folder, "package-lock.json"), "utf8"));
+      const chosen = Object.keys(lock.packages);
+      expect(chosen).toContain("node_modules/@tritonjs/cli");
+      expect(chosen.filter((path) => path.endsWith("/protobufjs"))).toEqual(["node_modules/protobufjs"]);
     },
     INSTALL_TIMEOUT_MS,
   );
 });
+
+describe.each([nodes[0]!, nodes.at(-1)!])(
+  "on the oldest and newest Node, $line $note",
+  ({ line, path: node }) => {
+    it.skipIf(node === undefined || yarn.path === undefined)(
+      `yarn 1 installs the packages, checks what each wants of Node, and they work${yarn.note}`,
+      async () => {
+        const project = packed.project(`yarn-${line}`, PACKAGES);
+        // Yarn's own cache may have a package of the same version from an earlier run.
+        const cache = ["--cache-folder", join(dirname(project.folder), "yarn-cache")];
+        const flags = [
+          "--ignore-scripts",
+          "--non-interactive",
+          "--no-progress",
+          "--prefer-offline",
+          ...cache,
+        ];
+        await succeed(withNode(node!, node!, [yarn.path!, "install", ...flags], project.folder));
+        await expectThatItWorks(project, node!);
+        const copies = project.installed().files.filter((file) => file.endsWith("protobufjs/package.json"));
+        expect(copies).toEqual(["protobufjs/package.json"]);
+      },
+      INSTALL_TIMEOUT_MS,
+    );
+
+    it.skipIf(node === undefined)(
+      "pnpm installs the packages, and they work",
+      async () => {
+        const project = packed.project(`pnpm-${line}`, PACKAGES);
+        const args = ["--yes", pnpmVersion(), "install", "--ignore-scripts", "--prefer-offline"];
+        await succeed(withNode(node!, "npx", args, project.folder));
+        await expectThatItWorks(project, node!);
+      },
+      INSTALL_TIMEOUT_MS,
+    );
+
+    it.skipIf(node === undefined || bun.path === undefined)(
+      `bun installs the packages, and they work${bun.note}`,
+      async () => {
+        const project = packed.project(`bun-${line}`, PACKAGES);
+        await succeed(withNode(node!, bun.path!, ["install", "--ignore-scripts"], project.folder));
+        await expectThatItWorks(project, node!);
+      },
+      INSTALL_TIMEOUT_MS,
+    );
+  },
+);

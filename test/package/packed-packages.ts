@@ -210,11 +210,6 @@ export class Project {
     return new Unpacked(join(this.folder, "node_modules"));
   }
 
-  /** The manifests of all installed copies of a package. */
-  copiesOf(name: string): string[] {
-    return this.installed().files.filter((file) => file.endsWith(`${name}/package.json`));
-  }
-
   /** Folders of the packages that npm installed. */
   installedPackages(): string[] {
     const { packages } = JSON.parse(

@@ -6,7 +6,7 @@ import { PROGRAMS, page, ReadersProject } from "../docs/getting-started-page.js"
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 import { nodeOfLine } from "./foreign-tools.js";
-import { PACKAGES, PackedPackages, type Project, succeed } from "./packed-packages.js";
+import { PACKAGES, PackedPackages, succeed } from "./packed-packages.js";
 
 const TIMEOUT_MS = 600_000;
 
@@ -39,19 +39,16 @@ describe.each(LINES.map((line) => ({ line, ...nodeOfLine(line) })))(
   ({ line, path: node }) => {
     const PATH = `${dirname(node ?? "")}${delimiter}${process.env.PATH}`;
     let folder: string;
-    let installed: Project;
     let project: ReadersProject;
 
     beforeAll(async () => {
       if (node === undefined) return;
-      installed = packed.project(`tutorial-${line}`, PACKAGES, others);
-      folder = installed.folder;
+      folder = packed.project(`tutorial-${line}`, PACKAGES, others).folder;
       // As `npm init -y` of npm 11 writes it.
       const manifest = join(folder, "package.json");
       const fields = JSON.parse(readFileSync(manifest, "utf8"));
       writeFileSync(manifest, JSON.stringify({ ...fields, type: "commonjs" }));
-      // Fails for a package that refuses this line of Node.
-      const flags = ["--ignore-scripts", "--engine-strict", "--no-audit", "--no-fund", "--prefer-offline"];
+      const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"];
       const options = { cwd: folder, env: { PATH }, shell: process.platform === "win32" };
       await succeed(new Program("npm", ["install", ...flags], options));
       project = new ReadersProject(folder, node);
@@ -67,10 +64,6 @@ describe.each(LINES.map((line) => ({ line, ...nodeOfLine(line) })))(
       return program;
     }
 
-    it.skipIf(node === undefined)("are installed by npm with one version of protobufjs", () => {
-      expect(installed.copiesOf("protobufjs")).toEqual(["protobufjs/package.json"]);
-    });
-
     it.skipIf(node === undefined)("run the quick start of the README", async () => {
       project.write("quick-start.mjs", quickStart!);
       const { code, stdout, stderr } = await start("quick-start.mjs").ended;
@@ -81,7 +74,9 @@ describe.each(LINES.map((line) => ({ line, ...nodeOfLine(line) })))(
       project.expectOutput(name),
     );
 
-    it.skipIf(node === undefined).each(PROGRAMS.servers)(
+    // What fails on a line between them fails on the oldest or on the newest one.
+    const isEdge = line === LINES[0] || line === LINES.at(-1);
+    it.skipIf(node === undefined).each(isEdge ? PROGRAMS.servers : [])(
       "run the tutorial's server %s with its clients",
       (name) => project.expectServer(name),
     );
