@@ -4,6 +4,7 @@ import { ownedByAnswer } from "@tritonjs/core/internal";
 import { Tensor } from "@tritonjs/protocol";
 import { expect, it } from "vitest";
 import { answeringBackend } from "../support/answering-backend.js";
+import { firstDifference } from "../support/first-difference.js";
 import { connectAll } from "./support/connect-all.js";
 import { openTriton } from "./support/open-triton.js";
 
@@ -32,7 +33,7 @@ it("the memory of an answer is kept over gRPC, and over HTTP where the answer is
   for (const client of clients) {
     const inputs = [{ name: "x", datatype: "FP32", shape: [1], elements: [LARGE] } as const];
     const { outputs } = await client.infer({ model: "answering", inputs: [...inputs] });
-    expect(outputs[0]!.elements).toEqual(expected);
+    expect(firstDifference(outputs[0]!.elements, expected)).toBe(-1);
   }
   // The clients for HTTP ask for JSON or for compression.
   expect(sent.map(({ length }) => length)).toEqual(clients.map(() => LARGE));

@@ -5,6 +5,7 @@ import type { Tensor, TensorSpec } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import type { Client, NamedTensor, Way } from "../conformance/clients/client.js";
 import { keepingBackend } from "../support/answering-backend.js";
+import { firstDifference } from "../support/first-difference.js";
 import { identityOnnx } from "../support/onnx-models.js";
 import { connectAll } from "./support/connect-all.js";
 import { openTriton } from "./support/open-triton.js";
@@ -149,7 +150,7 @@ describe("the memory of the inputs of a request", () => {
     const result = await client.infer("mirror", {
       inputs: { x: { datatype: "FP32", shape: [LARGE], data } },
     });
-    expect(result.elements("y", "FP32")).toEqual(data);
+    expect(firstDifference(result.elements("y", "FP32"), data)).toBe(-1);
     await expect.poll(() => kept.length).toBe(0);
     client.close();
   });
@@ -172,7 +173,7 @@ describe("the memory of the inputs of a request", () => {
               const first = 1000 * round + 100 * i + k;
               const input = { ...numbers(LARGE, first), shape: [1, LARGE] };
               const { outputs } = await client.infer({ model: "copy", inputs: [input] });
-              expect(outputs[0]!.elements).toEqual(input.elements);
+              expect(firstDifference(outputs[0]!.elements, input.elements)).toBe(-1);
             }),
           ),
         );

@@ -8,6 +8,7 @@ import {
   cudartState,
   withoutCompiler,
 } from "../../../../../test/support/cudart-stand-in.js";
+import { firstDifference } from "../../../../../test/support/first-difference.js";
 import { identityOnnx, matrixOnnx } from "../../../../../test/support/onnx-models.js";
 import { outcomeOf, outcomesOf } from "../../../../../test/support/outcome.js";
 import { RepositoryOnDisk } from "../../../../../test/support/repository-on-disk.js";
@@ -223,7 +224,7 @@ describe.skipIf(cCompiler === undefined)(`memory for tensors on a GPU${withoutCo
     const model = bindMatrix({ maxBatchSize: 0, batching: false }, identityOnnx("FLOAT", ["n"]));
     const large = Float32Array.from({ length: 100_000 }, (_, i) => i);
     const { y } = await model.infer({ x: large } as never);
-    expect(numbers(y as never)).toEqual([...large]);
+    expect(firstDifference(numbers(y as never), large)).toBe(-1);
     expect(numbers((await model.infer({ x: new Float32Array(0) } as never)).y as never)).toEqual([]);
     const controller = new AbortController();
     const cancelled = Array.from({ length: 5 }, () =>
