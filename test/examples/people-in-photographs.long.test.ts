@@ -10,5 +10,5 @@ describe("the example that finds people in photographs", () => {
     const { code, stdout, stderr } = await Program.node(main, [], repositoryRoot).ended;
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(promisedOutput("people-in-photographs"));
-  }, 180_000);
+  });
 });

@@ -23,7 +23,7 @@ beforeAll(async () => {
     openPageServer(port: number): Promise<typeof server>;
   };
   server = await openPageServer(0);
-}, 60_000);
+});
 afterAll(() => server?.close());
 
 describe.skipIf(!hasBrowser)(`the page of dictation${withoutBrowser}`, () => {
@@ -39,7 +39,7 @@ describe.skipIf(!hasBrowser)(`the page of dictation${withoutBrowser}`, () => {
     expect(await page.locator("output").textContent()).toBe(text);
     expect(await accessibilityFaults(page)).toEqual([]);
     expect(complaints).toEqual([]);
-  }, 60_000);
+  });
 
   it("writes down what the microphone hears, while it hears it", async () => {
     // Chromium plays the file as the microphone.
@@ -58,5 +58,5 @@ describe.skipIf(!hasBrowser)(`the page of dictation${withoutBrowser}`, () => {
     await expect.poll(() => page.getByRole("button", { name: "Speak" }).count(), { timeout: 30_000 }).toBe(1);
     // The capture may begin a moment after the file does.
     expect(await output.textContent()).toContain(words.slice(2).join(" "));
-  }, 90_000);
+  });
 });

@@ -35,5 +35,5 @@ describe("the example that reads text in pictures", () => {
     for (const [, batches] of stdout.matchAll(/(\d+) batches of lines/g)) {
       expect(Number(batches)).toBeLessThan(lines.length);
     }
-  }, 180_000);
+  });
 });

@@ -77,7 +77,7 @@ describe("the voice activity example", () => {
     }
     const [, chunks, batches] = /^(\d+) chunks in (\d+) batches/m.exec(stdout)!.map(Number);
     expect(batches).toBeLessThan(chunks! / 4);
-  }, 180_000);
+  });
 
   it.skipIf(!existsSync(debianRecording))("finds both words of Debian's Front_Center.wav", async () => {
     expect(await run(debianRecording)).toContain("Front_Center.wav: 0.10 s to 0.51 s, 0.80 s to 1.41 s\n");

@@ -154,7 +154,7 @@ describe("forms of the speech networks hear the same words", { timeout: 300_000 
   let original: WordErrors;
   beforeAll(async () => {
     original = await wordErrors(undefined);
-  }, 120_000);
+  });
 
   it.each(["clean", "dynamic-int8", "fp16", "fp16-weights"] as const)("in the form %s", async (form) => {
     const { errors, words } = await wordErrors(form);

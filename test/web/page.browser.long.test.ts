@@ -148,7 +148,7 @@ describe.skipIf(!hasBrowser)(`a page with models of its own${withoutBrowser}`, (
     page = opened.page;
     complaints = opened.complaints;
     await page.waitForFunction("window.tests !== undefined");
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await browser?.close();

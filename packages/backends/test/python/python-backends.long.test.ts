@@ -91,7 +91,7 @@ describe.skipIf(!hasPython)(`models of Python backends${withoutPython}`, () => {
       logger: { error: write, warn: write, info: write, debug: write },
     });
     await triton.ready();
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await triton.close();
