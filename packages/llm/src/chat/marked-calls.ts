@@ -1,5 +1,6 @@
 import { type CallReading, jsonCharacters, type Reading, type StreamedText } from "./call-reading.js";
 import { passArguments } from "./json-calls.js";
+import { jsonOfPython } from "./python-calls.js";
 import type { CallForm, NameTag } from "./tool-call-family.js";
 
 type NamedForm = Extract<CallForm, { kind: "named" }>;
@@ -185,19 +186,26 @@ class JsonStringPasser {
   }
 }
 
-const PYTHON_WORDS: Readonly<Record<string, string>> = { True: "true", False: "false", None: "null" };
+/** Templates of some models print the words, lists and dictionaries of earlier calls as Python does. */
+const PYTHON = /^(True|False|None|[[{].*)$/s;
 
 /** JSON of a value that is written without quotes: the value itself if it fits the types, else a string. */
 function jsonOf(written: string, types: ReadonlySet<string> | undefined): string {
-  const text = PYTHON_WORDS[written.trim()] ?? written.trim();
+  const text = written.trim();
+  const [json, value] = parsed(text) ?? (PYTHON.test(text) ? parsed(jsonOfPython(text)) : undefined) ?? [];
+  if (json === undefined) return JSON.stringify(written);
+  const type = typeOf(value);
+  const fits = types === undefined ? type !== "string" : types.has(type) || !types.has("string");
+  return fits || (type === "number" && types?.has("integer")) ? json : JSON.stringify(written);
+}
+
+/** A text and its value, if it is JSON. */
+function parsed(json: string | undefined): readonly [string, unknown] | undefined {
   try {
-    const type = typeOf(JSON.parse(text));
-    const fits = types === undefined ? type !== "string" : types.has(type) || !types.has("string");
-    if (fits || (type === "number" && types?.has("integer"))) return text;
+    return json === undefined ? undefined : [json, JSON.parse(json)];
   } catch {
-    // Not JSON: a string.
+    return undefined;
   }
-  return JSON.stringify(written);
 }
 
 /** Nesting of lists and objects. Deeper values are not read. */

@@ -1,4 +1,4 @@
-import { type CallReading, jsonCharacters, type Reading, type StreamedText } from "./call-reading.js";
+import { type CallReading, jsonCharacters, type Reading, StreamedText } from "./call-reading.js";
 
 const NAME = /[\w.]/;
 const PARAMETER = /\w/;
@@ -105,6 +105,18 @@ const ESCAPES: Readonly<Record<string, string>> = {
 const CODES: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 /** Nesting of lists and dictionaries. Deeper values are not read. */
 const MAX_DEPTH = 64;
+
+/** JSON of a text that is a Python literal as a whole; undefined for any other text. */
+export function jsonOfPython(written: string): string | undefined {
+  const text = new StreamedText(written.length);
+  text.append(written);
+  text.close();
+  let json = "";
+  const { value } = passPythonLiteral(text, (piece) => {
+    json += piece;
+  }).next();
+  return value === true && text.unread === "" ? json : undefined;
+}
 
 /** Reads a Python literal and passes it on as JSON as it comes. False if there is none, or the text ends within it. */
 function* passPythonLiteral(text: StreamedText, pass: (json: string) => void, depth = 0): Reading<boolean> {

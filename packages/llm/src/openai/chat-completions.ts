@@ -8,7 +8,7 @@ import { Generation, type PromptCall } from "./generation.js";
 import { imageTexts } from "./image-urls.js";
 import { invalidField, type OpenAiError } from "./openai-error.js";
 import { inferenceRoute, type OpenAiExchange } from "./openai-exchange.js";
-import type { Sampling } from "./request-fields.js";
+import { isStructured, type Sampling } from "./request-fields.js";
 import { cachedAnswer, cacheHeaders, RecordingWriter, type SemanticCache } from "./semantic-cache.js";
 import { type TextModel, textModelOf } from "./text-model.js";
 
@@ -173,8 +173,7 @@ const IMAGE_TEXT = "<image>";
 
 /** The prompt, unless the text has a structure from its first token on, and so no reasoning. */
 function textStart(prompt: string, sampling: Sampling): string {
-  const isStructured = Object.keys(sampling).some((name) => /^(response_format|guided_)/.test(name));
-  return isStructured ? "" : prompt;
+  return isStructured(sampling) ? "" : prompt;
 }
 
 /**

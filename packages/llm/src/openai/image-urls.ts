@@ -18,6 +18,8 @@ export interface ImageUrlOptions {
 
 const MAX_BYTES = 20 * 1024 * 1024;
 const TIMEOUT_MS = 10_000;
+/** Largest number of images of a request that are fetched. Models have lower limits, but only after the fetch. */
+const MOST_FETCHED = 100;
 
 /** Images of a chat whose address is not a data URL. Nothing is fetched unless the options name the host. */
 export class ImageUrls {
@@ -50,9 +52,15 @@ export class ImageUrls {
   async inline(messages: readonly ChatMessage[], signal: AbortSignal): Promise<readonly ChatMessage[]> {
     const fetched = new Map<ChatContentPart, string>();
     let left = this.#maxBytes;
-    for (const { path, part } of imageParts(messages)) {
+    const addressed = imageParts(messages).flatMap(({ path, part }) => {
       const url = imageUrlOf(part);
-      if (url === undefined || /^data:/i.test(url)) continue;
+      return url === undefined || /^data:/i.test(url) ? [] : [{ path, part, url }];
+    });
+    if (addressed.length > MOST_FETCHED) {
+      const { path } = addressed[MOST_FETCHED]!;
+      throw invalidField(path, `'${path}': expected at most ${MOST_FETCHED} addresses of images, got more`);
+    }
+    for (const { path, part, url } of addressed) {
       const file = await this.#fetch(url, path, left, signal);
       left -= file.length;
       fetched.set(part, `data:application/octet-stream;base64,${file.toString("base64")}`);

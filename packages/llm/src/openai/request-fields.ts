@@ -133,7 +133,7 @@ const MOST_STOPS = 16;
  * request does not have is left to the model's own default.
  */
 export function readSampling(fields: Fields): Sampling {
-  const sampling: Sampling = {
+  const sampling: Sampling = definedMembers({
     temperature: fields.number("temperature", 0, 2),
     top_p: fields.number("top_p", 0, 1),
     frequency_penalty: fields.number("frequency_penalty", -2, 2),
@@ -154,13 +154,36 @@ export function readSampling(fields: Fields): Sampling {
     stop_token_ids: readTokens(fields, "stop_token_ids"),
     allowed_token_ids: readTokens(fields, "allowed_token_ids"),
     bad_words: readTexts(fields, "bad_words"),
-    guided_json: fields.any("guided_json"),
-    guided_regex: fields.string("guided_regex"),
-    guided_choice: readStrings(fields, "guided_choice"),
-    guided_grammar: fields.string("guided_grammar"),
+    ...readGuides(fields, "guided_"),
     response_format: readResponseFormat(fields),
+  });
+  const outputs = fields.object("structured_outputs");
+  return outputs === undefined ? sampling : { ...sampling, ...readStructuredOutputs(outputs, sampling) };
+}
+
+/** vLLM's fields for the structure of the text. */
+function readGuides(fields: Fields, prefix: "" | "guided_"): Sampling {
+  return {
+    guided_json: fields.any(`${prefix}json`),
+    guided_regex: fields.string(`${prefix}regex`),
+    guided_choice: readStrings(fields, `${prefix}choice`),
+    guided_grammar: fields.string(`${prefix}grammar`),
   };
-  return definedMembers(sampling);
+}
+
+/** The object in which later releases of vLLM take these fields. */
+function readStructuredOutputs(outputs: Fields, sampling: Sampling): Sampling {
+  const guides = definedMembers(readGuides(outputs, ""));
+  if (outputs.boolean("json_object") === true) guides.response_format = { type: "json_object" };
+  if (Object.keys(guides).length === 1 && !isStructured(sampling)) return guides;
+  const text =
+    "'structured_outputs': expected one of json, regex, choice, grammar and json_object, and no structure beside it";
+  throw invalidField("structured_outputs", text);
+}
+
+/** True if the text must have a structure. */
+export function isStructured(sampling: Sampling): boolean {
+  return Object.keys(sampling).some((name) => /^(response_format|guided_)/.test(name));
 }
 
 /** One text or several. Empty texts are none, as clients of TensorRT-LLM send them. */

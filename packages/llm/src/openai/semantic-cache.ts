@@ -14,6 +14,7 @@ import { embeddingCalls, embeddingModelOf, runEmbeddings } from "./embeddings.js
 import type { ChoiceDelta, Usage } from "./generation.js";
 import { OpenAiError } from "./openai-error.js";
 import { jsonResult, type OpenAiExchange } from "./openai-exchange.js";
+import { isStructured } from "./request-fields.js";
 
 /** Options of the cache of answers to chats whose last messages mean the same. */
 export interface SemanticCacheOptions {
@@ -173,7 +174,7 @@ export class SemanticCache {
     const { temperature = 1 } = sampling as { temperature?: number };
     if (temperature > maxTemperature) return undefined;
     if (toolUse !== undefined || choices !== 1 || topLogprobs !== undefined) return undefined;
-    if (Object.keys(sampling).some((name) => /^(response_format|guided_)/.test(name))) return undefined;
+    if (isStructured(sampling)) return undefined;
     if (messages.some((one) => one.role === "tool" || !isText(one.content))) return undefined;
     const last = messages.at(-1)!;
     const text = textOf(last.content);

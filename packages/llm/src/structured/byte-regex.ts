@@ -168,6 +168,16 @@ export class Regexes {
     return this.any(of, this.empty);
   }
 
+  /** Allows the same beginnings of at most `length` bytes: a repetition that cannot end within them has no end. */
+  endless(regex: Regex, length: number): Regex {
+    const { form } = regex;
+    if (form.kind === "then")
+      return this.#pair(this.endless(form.first, length), this.endless(form.rest, length));
+    if (form.kind === "any") return this.any(...form.members.map((one) => this.endless(one, length)));
+    if (form.kind !== "repeat" || form.max < length) return regex;
+    return this.repeat(form.of, Math.min(form.min, length), UNBOUNDED);
+  }
+
   /**
    * Decimal digits, perhaps with a point, whose number is a multiple of `of / 10 ** scale`.
    *

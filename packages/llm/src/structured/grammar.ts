@@ -28,12 +28,6 @@ export interface GrammarState {
   readonly generation: number;
   /** True if the text may end. */
   readonly mayEnd: boolean;
-  /**
-   * The state after each byte, from {@link offset} on: 0 if it is not known, -1 if the byte is not allowed, else the
-   * number of the state plus 1. Many states share an array, because each array has a price of its own.
-   */
-  readonly next: Int32Array;
-  readonly offset: number;
   readonly stacks: readonly Stack[];
 }
 
@@ -41,8 +35,8 @@ export interface GrammarState {
 const MAX_STACKS = 60_000;
 /** Number of states after which all are forgotten but those in use. Each takes a kilobyte. */
 const MAX_STATES = 30_000;
-/** Number of states whose tables share an array. */
-const STATES_OF_ARRAY = 64;
+/** Number of states for which there is space at first. */
+const FIRST_STATES = 64;
 
 /** A grammar that is read in too many ways at once, or refers to itself without taking a byte. */
 export class UnheldGrammar extends Error {}
@@ -54,7 +48,8 @@ export class UnheldGrammar extends Error {}
 export class GrammarMachine {
   #states = new Map<string, GrammarState>();
   #byId: GrammarState[] = [];
-  #tables = new Int32Array(0);
+  #endless = new Map<GrammarState, GrammarState>();
+  #next = new Int32Array(256 * FIRST_STATES);
   readonly #bottom: Stack = { id: 0, part: undefined, rest: undefined };
   #stacks = new Map<Stack, Map<Part, Stack>>();
   #stackCount = 1;
@@ -80,6 +75,14 @@ export class GrammarMachine {
     return this.#byId.length;
   }
 
+  /**
+   * The states after each byte, 256 for each state: 0 if it is not known, -1 if the byte is not allowed, else the number
+   * of the state plus 1. Another array takes its place when states are made.
+   */
+  get next(): Int32Array {
+    return this.#next;
+  }
+
   /** True if states depend on scalars, so that {@link stepWith} must be used for the bytes of a text. */
   get dependsOnScalars(): boolean {
     return this.#dependsOnScalar;
@@ -87,11 +90,16 @@ export class GrammarMachine {
 
   /** The state after a byte; undefined if the grammar does not allow it. */
   step(from: GrammarState, byte: number): GrammarState | undefined {
-    const state = this.current(from);
-    const known = state.next[state.offset + byte]!;
-    if (known !== 0) return known > 0 ? this.#byId[known - 1] : undefined;
-    const next = this.#after(state, byte);
-    state.next[state.offset + byte] = next === undefined ? -1 : next.id + 1;
+    const { id } = this.current(from);
+    const next = this.#next[256 * id + byte]! || this.find(id, byte);
+    return next > 0 ? this.#byId[next - 1] : undefined;
+  }
+
+  /** Finds what {@link next} does not know yet about a state and a byte. */
+  find(id: number, byte: number): number {
+    const after = this.#after(this.#byId[id]!, byte);
+    const next = after === undefined ? -1 : after.id + 1;
+    this.#next[256 * id + byte] = next;
     return next;
   }
 
@@ -112,10 +120,11 @@ export class GrammarMachine {
     const { regexes } = this;
     const stacks = new Set<Stack>();
     let mayEnd = false;
-    const seen = new Set<Stack>();
+    let seen: Set<Stack> | undefined;
     for (const { part, rest } of state.stacks) {
       const derived = regexes.derive(part!.regex!, byte);
       if (derived === regexes.none || (derived.mayBeEmpty && !regexes.hasMatch(derived))) continue;
+      seen ??= new Set();
       const next = derived === regexes.empty ? rest! : this.#push(this.#regexPart(derived), rest!);
       if (this.#settle(next, stacks, seen)) mayEnd = true;
     }
@@ -127,14 +136,33 @@ export class GrammarMachine {
     if (this.#byId.length < MAX_STATES) return;
     this.#generation++;
     this.#states = new Map();
+    this.#endless = new Map();
     this.#stacks = new Map();
     this.#byId = [];
+    this.#next = new Int32Array(256 * FIRST_STATES);
   }
 
   /** The state itself, or the one that took its place after {@link forget}. */
   current(state: GrammarState): GrammarState {
     if (state.generation === this.#generation) return state;
     return this.#state(new Set(state.stacks), state.mayEnd);
+  }
+
+  /**
+   * A state that allows the same tokens of at most `length` bytes. The states of a long string share one, whose mask
+   * is then made once.
+   */
+  endless(state: GrammarState, length: number): GrammarState {
+    let endless = this.#endless.get(state);
+    if (endless === undefined) {
+      const stacks = state.stacks.map((stack) => {
+        const regex = this.regexes.endless(stack.part!.regex!, length);
+        return regex === stack.part!.regex ? stack : this.#push(this.#regexPart(regex), stack.rest!);
+      });
+      endless = this.#state(new Set(stacks), state.mayEnd);
+      this.#endless.set(state, endless);
+    }
+    return endless;
   }
 
   /** Adds the stacks with an expression on top that a stack stands for. Returns true if the text may end. */
@@ -204,9 +232,12 @@ export class GrammarMachine {
     let state = this.#states.get(key);
     if (state === undefined) {
       const id = this.#byId.length;
-      if (id % STATES_OF_ARRAY === 0) this.#tables = new Int32Array(256 * STATES_OF_ARRAY);
-      const offset = 256 * (id % STATES_OF_ARRAY);
-      state = { id, generation: this.#generation, mayEnd, next: this.#tables, offset, stacks };
+      if (256 * id === this.#next.length) {
+        const larger = new Int32Array(2 * this.#next.length);
+        larger.set(this.#next);
+        this.#next = larger;
+      }
+      state = { id, generation: this.#generation, mayEnd, stacks };
       this.#byId.push(state);
       this.#states.set(key, state);
     }

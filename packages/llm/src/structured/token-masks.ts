@@ -18,7 +18,8 @@ class TokenTree {
   /** Position in {@link #tokens} of the node's tokens; those of node n end where those of n + 1 begin. */
   readonly #first: Int32Array;
   readonly #tokens: Int32Array;
-  readonly #maxDepth: number;
+  /** Bytes of the longest token. */
+  readonly maxDepth: number;
 
   constructor(tokens: readonly (readonly [id: number, bytes: Uint8Array])[]) {
     const sorted = [...tokens].sort(([, a], [, b]) => compareBytes(a, b));
@@ -51,25 +52,33 @@ class TokenTree {
     this.#ends = Int32Array.from(ends);
     this.#first = Int32Array.from([...first, ids.length]);
     this.#tokens = Int32Array.from(ids);
-    this.#maxDepth = depths.reduce((max, depth) => Math.max(max, depth), 0) + 1;
+    this.maxDepth = depths.reduce((max, depth) => Math.max(max, depth), 0) + 1;
   }
 
   /** Sets the bits of the tokens that a state allows. */
   mark(machine: GrammarMachine, start: GrammarState, mask: Int32Array): void {
-    const states: GrammarState[] = new Array(this.#maxDepth + 1);
-    states[0] = start;
+    // Numbers of states only, because a walk may pass 100,000 nodes.
+    const states = new Int32Array(this.maxDepth + 1);
+    states[0] = machine.current(start).id;
     const [bytes, depths, ends, first] = [this.#bytes, this.#depths, this.#ends, this.#first];
+    const tokens = this.#tokens;
+    let known = machine.next;
     for (let node = 0; node < bytes.length; ) {
       const depth = depths[node]!;
-      const next = machine.step(states[depth]!, bytes[node]!);
-      if (next === undefined) {
+      const state = states[depth]!;
+      let next = known[256 * state + bytes[node]!]!;
+      if (next === 0) {
+        next = machine.find(state, bytes[node]!);
+        known = machine.next;
+      }
+      if (next < 0) {
         node = ends[node]!;
         continue;
       }
-      states[depth + 1] = next;
+      states[depth + 1] = next - 1;
       const last = first[node + 1]!;
       for (let i = first[node]!; i < last; i++) {
-        const id = this.#tokens[i]!;
+        const id = tokens[i]!;
         mask[id >> 5]! |= 1 << (id & 31);
       }
       node++;
@@ -122,6 +131,11 @@ export class TokenBytes {
     this.#others = new TokenTree(others);
   }
 
+  /** Bytes after which it makes no difference to the next token whether an expression ends. */
+  get reach(): number {
+    return Math.max(this.#plain.maxDepth, this.#others.maxDepth, MAX_PLAIN_CHARACTERS);
+  }
+
   newMask(): Int32Array {
     return new Int32Array((this.size + 31) >> 5);
   }
@@ -155,7 +169,7 @@ export class TokenGrammar {
   /** The tokens that may follow: bit `id & 31` of word `id >> 5`. The array must not be changed. */
   mask(from: GrammarState): Int32Array {
     this.machine.forget();
-    const state = this.machine.current(from);
+    const state = this.machine.endless(this.machine.current(from), this.tokens.reach);
     let mask = this.#masks.get(state);
     if (mask !== undefined) return mask;
     mask = this.tokens.newMask();

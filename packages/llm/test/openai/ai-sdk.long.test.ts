@@ -1,13 +1,16 @@
+import { rmSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { batch } from "@tritonjs/core";
+import { textGeneration } from "@tritonjs/llm";
 import { TritonError } from "@tritonjs/protocol";
-import { embedMany, generateObject, generateText, stepCountIs, streamText, tool } from "ai";
+import { embedMany, generateObject, generateText, stepCountIs, streamText, tool, type UserContent } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { OpenAiOptions } from "../../src/openai/index.js";
+import { dataUrl, picture, writeColourModel } from "../support/colour-model.js";
 import {
   type Asked,
   bindText,
@@ -151,6 +154,32 @@ describe("the ai SDK", () => {
     expect(asked).toHaveLength(2);
     await expect(generateText({ model, prompt: "Hello" })).rejects.toThrow("this prompt is too long");
     expect(asked).toHaveLength(3);
+  });
+
+  it("sends images", async () => {
+    const directory = writeColourModel();
+    try {
+      const triton = newTriton();
+      triton.bind({ modelName: "colours", inferFunc: textGeneration({ directory, intraOpNumThreads: 1 }) });
+      const provider = createOpenAICompatible({ name: "triton", baseURL: `${await serveOpenAi(triton)}/v1` });
+      const model = provider("colours");
+      const see = (...content: UserContent & object[]) =>
+        generateText({ model, messages: [{ role: "user", content }], maxRetries: 0 });
+      const text = { type: "text", text: "What colour?" } as const;
+      const [red, blue] = await Promise.all([picture([220, 30, 20]), picture([20, 40, 230])]);
+      const image = (file: Uint8Array | string) => ({ type: "image", image: file }) as const;
+      expect((await see(text, image(red))).text).toBe(" The colour is red.");
+      expect((await see(image(dataUrl(blue)), text)).text).toBe(" The colour is blue.");
+      expect((await see(text, image(blue), image(blue))).text).toMatch(/^ The colour is /);
+      const stream = streamText({ model, messages: [{ role: "user", content: [text, image(blue)] }] });
+      expect(await stream.text).toBe(" The colour is blue.");
+      const broken = see(text, { ...image(red.subarray(0, 60)), mediaType: "image/png" });
+      await expect(broken).rejects.toThrow("'messages[0].content[1]': cannot decode the png image");
+      const many = see(text, ...Array.from({ length: 17 }, () => image(red)));
+      await expect(many).rejects.toThrow("at most 16 images");
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
   });
 
   it("embeds many texts", async () => {

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
 import { GrammarMachine } from "../../src/structured/grammar.js";
 import { jsonGrammar } from "../../src/structured/json-grammar.js";
-import { JsonScalars } from "../../src/structured/token-masks.js";
+import { JsonScalars, TokenBytes, TokenGrammar } from "../../src/structured/token-masks.js";
 import { STORIES } from "../support/stories.js";
 
 const tokenizer = JSON.parse(readFileSync(join(STORIES, "tokenizer.json"), "utf8"));
@@ -306,4 +306,25 @@ describe("what a grammar cannot hold", () => {
       }),
     );
   });
+});
+
+it("masks are those of the tokens that may follow, also where strings that may end share one", () => {
+  const schema = objectOf({
+    text: { type: "string", minLength: 66, maxLength: 90 },
+    code: { type: "string", pattern: "^([a-z]{2} ?){66,80}$" },
+  });
+  const { root, regexes, plainChars } = jsonGrammar(schema, true);
+  const tokens = new TokenBytes(vocabulary.tokens, vocabulary.spelling, vocabulary.tokens.length);
+  const grammar = new TokenGrammar(new GrammarMachine(regexes, root), tokens, [END], plainChars);
+  const random = new SeededRandom(3);
+  let state = grammar.machine.start;
+  while (!state.mayEnd) {
+    const mask = grammar.mask(state);
+    const after = vocabulary.tokens.map((_, id) => grammar.after(state, id, new JsonScalars()));
+    const expected = [...after.keys()].filter((id) => after[id] !== undefined);
+    expect([...after.keys()].filter((id) => ((mask[id >> 5] ?? 0) >>> (id & 31)) & 1)).toEqual(expected);
+    // White space would take long.
+    const others = expected.filter((id) => !/^[ĠĊ]+$/.test(vocabulary.tokens[id]!));
+    state = after[others[random.below(others.length)]!]!;
+  }
 });

@@ -151,6 +151,11 @@ describe("a reader of tool calls", () => {
       '<tool_call><function=get_weather><parameter=city>\n1 "<b>"\n\n😀\n</parameter></function></tool_call>',
       [["get_weather", { city: '1 "<b>"\n\n😀' }]],
     ],
+    [
+      "qwen3_coder",
+      "<tool_call><function=add><parameter=a>\n[1, {'k': 'it\\'s', 2: None}]\n</parameter><parameter=b>\n{'x': [True, \"é\"]}\n</parameter><parameter=c>[see 'it']</parameter></function></tool_call>",
+      [["add", { a: [1, { k: "it's", "2": null }], b: { x: [true, "é"] }, c: "[see 'it']" }]],
+    ],
     ["glm", "<tool_call>add\n</tool_call>", [["add", {}]]],
     [
       "minimax_m2",

@@ -101,6 +101,11 @@ describe("a model with the inputs of vLLM's Triton backend", () => {
     [{ guided_regex: "a+" }, { regex: "a+" }],
     [{ guided_choice: ["yes", "no"] }, { choice: ["yes", "no"] }],
     [{ guided_grammar: "root ::= [0-9]" }, { grammar: "root ::= [0-9]" }],
+    [{ structured_outputs: { json: schema } }, { json: schema }],
+    [{ structured_outputs: { regex: "a+" } }, { regex: "a+" }],
+    [{ structured_outputs: { choice: ["yes"] } }, { choice: ["yes"] }],
+    [{ structured_outputs: { grammar: "root ::= [0-9]" } }, { grammar: "root ::= [0-9]" }],
+    [{ structured_outputs: { json_object: true } }, { json_object: true }],
   ])("gets %j in the field of its release, and no field that the backend refuses", async (fields, guide) => {
     const { sampling } = await askedFor(fields);
     expect(sampling).toEqual({ max_tokens: 5, structured_outputs: JSON.stringify(guide) });
@@ -114,6 +119,17 @@ describe("a model with the inputs of vLLM's Triton backend", () => {
     const two = await askedFor({ response_format: { type: "json_object" }, guided_regex: "a+" });
     expect(two).toEqual({ status: 400, sampling: undefined });
     expect((await askedFor({ guided_json: "{" })).status).toBe(400);
+    for (const more of [
+      {},
+      { structural_tag: "x" },
+      { regex: "a", json: schema },
+      { choice: "a" },
+      "regex",
+    ]) {
+      expect((await askedFor({ structured_outputs: more })).status).toBe(400);
+    }
+    const beside = { structured_outputs: { regex: "a" }, guided_choice: ["b"] };
+    expect((await askedFor(beside)).status).toBe(400);
   });
 });
 

@@ -210,6 +210,7 @@ it("images are fetched only from hosts that an option names", async () => {
     "/moved.png": (_, response) => response.writeHead(302, { location: "/green.png" }).end(),
     "/large.png": (_, response) => response.end(Buffer.alloc(5000)),
     "/missing.png": (_, response) => response.writeHead(404).end(),
+    "/gone.png": (request) => request.socket.destroy(),
   };
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -234,6 +235,7 @@ it("images are fetched only from hosts that an option names", async () => {
     expect(await see(`http://${host}/moved.png`)).toMatch(/400 .*expected an image from/);
     expect(await see(`http://${host}/large.png`)).toMatch(/400 .*images of at most 4000 bytes/);
     expect(await see(`http://${host}/missing.png`)).toMatch(/400 .*status 404/);
+    expect(await see(`http://${host}/gone.png`)).toMatch(/400 .*expected an image from/);
     for (const other of [
       `http://user@${host}1/a`,
       "http://169.254.169.254/latest",
@@ -241,7 +243,15 @@ it("images are fetched only from hosts that an option names", async () => {
     ]) {
       expect(await see(other)).toContain(`fetches images only from ${host}`);
     }
-    expect(asked).toEqual(["/green.png", "/moved.png", "/large.png", "/missing.png"]);
+    expect(asked).toEqual(["/green.png", "/moved.png", "/large.png", "/missing.png", "/gone.png"]);
+    asked.length = 0;
+    const url = `http://${host}/green.png`;
+    const parts = Array.from({ length: 101 }, () => ({ type: "image_url", image_url: { url } }) as const);
+    const many = openai.chat.completions.create({
+      model: "colours",
+      messages: [{ role: "user", content: parts }],
+    });
+    await expect(many).rejects.toThrow("content[100]': expected at most 100 addresses of images");
   } finally {
     server.close();
   }
