@@ -1,7 +1,8 @@
 /*
  * The decoder beside llama.cpp: one model of Llama's architecture with random weights, as GGUF with Q4_0 for
- * node-llama-cpp and as ONNX with 4 bits. `NODE_LLAMA_CPP` is the path of that package. Both run in turns, each in a process of
- * its own with one thread of computation.
+ * node-llama-cpp and as ONNX with 4 bits, once with a scale for each 32 weights as Q4_0 has it, and once for each 128.
+ * `NODE_LLAMA_CPP` is the path of that package. All run in turns, each in a process of its own with one thread of
+ * computation.
  *
  * `BENCH_PREFIXES=1` measures prefixes on disk instead, for which the package is not needed.
  */
@@ -18,7 +19,8 @@ import { report } from "./support/report.mjs";
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 const LONG_PROMPT = Number(process.env.BENCH_LONG_PROMPT ?? 4000);
 const folder = mkdtempSync(join(tmpdir(), "tritonjs-bench-"));
-const { gguf, directory } = writeLlamaFiles(folder);
+const BLOCKS = [32, 128];
+const { gguf, directories } = writeLlamaFiles(folder, BLOCKS);
 
 /** A process with an engine. */
 class Engine {
@@ -61,26 +63,33 @@ const CASES = [
 async function compare(path) {
   const entry = join(path, "dist", "index.js");
   if (!existsSync(entry)) throw new Error(`expected the package node-llama-cpp at ${path}, got nothing`);
-  const ours = await Engine.start("tritonjs", directory, JSON.stringify({ prefixCache: false }));
-  const theirs = await Engine.start("llama.cpp", gguf, entry);
-  for (const engine of [ours, theirs]) await engine.run("rate 2 16");
+  const options = JSON.stringify({ prefixCache: false });
+  const engines = { "llama.cpp": await Engine.start("llama.cpp", gguf, entry) };
+  for (const [i, directory] of directories.entries())
+    engines[`blocks of ${BLOCKS[i]}`] = await Engine.start("tritonjs", directory, options);
+  for (const engine of Object.values(engines)) await engine.run("rate 2 16");
   const rows = {};
   const measured = CASES.map(() => []);
   for (let round = 0; round < ROUNDS; round++) {
     for (const [i, [, command, figure]] of CASES.entries()) {
-      const [our, their] = [figure(await ours.run(command)), figure(await theirs.run(command))];
-      console.log(command, short(our), short(their));
-      measured[i].push({ our, their, ratio: our / their });
+      const found = {};
+      for (const [name, engine] of Object.entries(engines)) found[name] = figure(await engine.run(command));
+      console.log(command, found);
+      measured[i].push(found);
     }
   }
   for (const [i, [name, , , asked]] of CASES.entries()) {
-    const of = (key) => short(median(measured[i].map((one) => one[key])));
-    rows[name] = { tritonjs: of("our"), "llama.cpp": of("their"), ratio: of("ratio"), asked };
+    rows[name] = {};
+    for (const engine of Object.keys(engines)) {
+      rows[name][engine] = short(median(measured[i].map((one) => one[engine])));
+      if (engine !== "llama.cpp")
+        rows[name][`${engine}, ratio`] = short(
+          median(measured[i].map((one) => one[engine] / one["llama.cpp"])),
+        );
+    }
+    rows[name].asked = asked;
   }
-  for (const [name, engine] of [
-    ["tritonjs", ours],
-    ["llama.cpp", theirs],
-  ]) {
+  for (const [name, engine] of Object.entries(engines)) {
     const { p50, p99, cpuP50, cpuP99, firstMs } = await engine.run(`gaps ${LONG_PROMPT}`);
     const add = (row, value) => {
       rows[row] = { ...rows[row], [name]: short(value) };
@@ -101,7 +110,7 @@ async function prefixes() {
     const prefixDirectory = join(folder, `prefixes ${length}`);
     const options = { prefixDirectory, prefillTokens: 256, prefixCacheBytes: 2 ** 28 };
     const start = async () => {
-      const engine = await Engine.start("tritonjs", directory, JSON.stringify(options));
+      const engine = await Engine.start("tritonjs", directories[0], JSON.stringify(options));
       // A short prompt, so that all code has run once.
       await engine.run("first 20");
       const found = await engine.run(`first ${length}`);

@@ -20,6 +20,7 @@ export const SIZES = {
   context: 4608,
 };
 
+/** Weights that share a scale in the GGUF file. */
 const BLOCK = 32;
 const ROPE_BASE = 10_000;
 const EPSILON = 1e-5;
@@ -86,14 +87,21 @@ function tokenTexts(vocabulary) {
   return ["<unk>", "<s>", "</s>", ...bytes, ...words];
 }
 
-/** Writes the model as `model.gguf`, and as a directory for `textGeneration`. Returns their paths. */
-export function writeLlamaFiles(folder, sizes = SIZES) {
+/**
+ * Writes the model as `model.gguf`, and as directories for `textGeneration`: one for each number of weights that share a
+ * scale. Returns their paths.
+ */
+export function writeLlamaFiles(folder, blocks = [BLOCK], sizes = SIZES) {
   const weights = matrices(sizes);
   const gguf = join(folder, "model.gguf");
   writeFileSync(gguf, ggufFile(weights, sizes));
-  const directory = join(folder, "onnx-int4");
+  return { gguf, directories: blocks.map((block) => writeDirectory(folder, weights, block, sizes)) };
+}
+
+function writeDirectory(folder, weights, block, sizes) {
+  const directory = join(folder, `onnx-int4-${block}`);
   mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, "model.onnx"), onnxFile(weights, sizes));
+  writeFileSync(join(directory, "model.onnx"), onnxFile(weights, block, sizes));
   const { vocabulary, context, kvHeads, heads, width, headSize } = sizes;
   const json = (name, value) => writeFileSync(join(directory, name), JSON.stringify(value));
   json("config.json", {
@@ -121,7 +129,7 @@ export function writeLlamaFiles(folder, sizes = SIZES) {
       merges: [],
     },
   });
-  return { gguf, directory };
+  return directory;
 }
 
 function ggufFile(weights, { width, layers, heads, kvHeads, headSize, inner, vocabulary, context }) {
@@ -211,7 +219,7 @@ function ggufFile(weights, { width, layers, heads, kvHeads, headSize, inner, voc
   return Buffer.concat(parts);
 }
 
-function onnxFile(weights, { width, heads, kvHeads, headSize, vocabulary, context }) {
+function onnxFile(weights, block, { width, heads, kvHeads, headSize, vocabulary, context }) {
   const nodes = [];
   const initializers = [];
   const add = (op, inputs, outputs, attributes = {}, domain = "") => {
@@ -234,21 +242,21 @@ function onnxFile(weights, { width, heads, kvHeads, headSize, vocabulary, contex
     constant(
       `${one.name}.scales`,
       dims,
-      new Float32Array((one.rows * one.columns) / BLOCK).fill(one.scale.value),
+      new Float32Array((one.rows * one.columns) / block).fill(one.scale.value),
     );
   const multiply = (x, one, output) => {
-    const dims = [one.rows, one.columns / BLOCK, BLOCK / 2];
+    const dims = [one.rows, one.columns / block, block / 2];
     const inputs = [
       x,
       constant(`${one.name}.q4`, dims, new Uint8Array(one.packed), "UINT8"),
-      scales(one, [one.rows, one.columns / BLOCK]),
+      scales(one, [one.rows, one.columns / block]),
     ];
     // Level 4 computes with activations of 8 bits, as llama.cpp does.
     return microsoft("MatMulNBits", inputs, [output], {
       K: one.columns,
       N: one.rows,
       bits: 4,
-      block_size: BLOCK,
+      block_size: block,
       accuracy_level: 4,
     });
   };
@@ -278,9 +286,9 @@ function onnxFile(weights, { width, heads, kvHeads, headSize, vocabulary, contex
   );
   let x = microsoft(
     "GatherBlockQuantized",
-    [table4, "input_ids", scales({ ...embedding, name: "token_embd.table" }, [vocabulary, width / BLOCK])],
+    [table4, "input_ids", scales({ ...embedding, name: "token_embd.table" }, [vocabulary, width / block])],
     ["x"],
-    { bits: 4, block_size: BLOCK, gather_axis: 0, quantize_axis: 1 },
+    { bits: 4, block_size: block, gather_axis: 0, quantize_axis: 1 },
   );
   const inputs = [
     { name: "input_ids", elemType: "INT64", dims: ["batch_size", "sequence_length"] },

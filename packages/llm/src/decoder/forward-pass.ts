@@ -44,9 +44,12 @@ export type WantedScores = "none" | "last" | "all";
 export interface PassResult {
   /** Its keys and values, those of the new tokens included. */
   readonly past: KvSlice;
-  /** Scores of all tokens after the last one. The array is the caller's. Undefined if they were not asked for. */
+  /**
+   * Scores of all tokens after the last one. The array is the caller's until the next pass. Undefined if they were not
+   * asked for.
+   */
   readonly scores: Float32Array | undefined;
-  /** Scores after the new token of an index, for a pass that was asked for all of them. */
+  /** Scores after the new token of an index, for a pass that was asked for all of them. Until the next pass, too. */
   scoresAfter(index: number): Float32Array;
 }
 
@@ -79,16 +82,20 @@ export async function forwardPass(
 ): Promise<PassResult[]> {
   const { kv } = graph;
   const columns = Math.max(...rows.map(({ tokens }) => tokens.length));
+  const kept = keptColumns(graph, rows, columns, wanted);
   const pasts = rows.map(({ past }) => past);
   const length = Math.max(...pasts.map((past) => past?.length ?? 0));
   const isInPlace = kv.isLeft === true && session.writesInPlace;
   const block = isInPlace
     ? blockWithRoom(pasts, kv, length + columns, Math.max(...rows.map(({ room = 0 }) => room)))
     : alignRows(pasts, kv);
-  const inputs = passInputs(graph, block, length + columns, rows, columns, wanted);
+  const inputs = passInputs(graph, block, length + columns, rows, columns, kept);
   if (graph.embedding !== undefined) await embedTokens(graph.embedding, inputs, rows, columns);
   const names = kv.layers.map(({ output }) => output);
   const into = new Map(isInPlace ? names.map((name, i) => [name, block.tensors[i]!]) : []);
+  const { lastScores } = graph;
+  if (isInPlace && wanted !== "none" && kept === 1 && lastScores?.shape[0] === rows.length)
+    into.set("logits", lastScores);
   const outputs = await session.runTensors(inputs, wanted === "none" ? names : ["logits", ...names], into);
   const next: KvBlock = isInPlace
     ? block
@@ -96,6 +103,7 @@ export async function forwardPass(
   // What the run has read is in what it returned. Prefixes that are kept may still use a block of their own.
   if (next !== block && !block.isKept) free(block);
   const logits = outputs.get("logits");
+  if (isInPlace && logits !== undefined && kept === 1) graph.lastScores = logits;
   return rows.map(({ past, tokens }, row) => {
     const own = past?.length ?? 0;
     return {
@@ -112,7 +120,7 @@ function passInputs(
   total: number,
   rows: readonly PassRow[],
   columns: number,
-  wanted: WantedScores,
+  kept: number,
 ): Map<string, Tensor> {
   const count = rows.length;
   const width = total - columns;
@@ -138,13 +146,22 @@ function passInputs(
     inputs.set("use_cache_branch", Tensor.fromElements("BOOL", [1], Uint8Array.of(width > 0 ? 1 : 0)));
   }
   if (graph.keepsLastLogits) {
-    // The last token of a shorter row is not in the last column.
-    const endsTogether = rows.every(({ tokens }) => tokens.length === columns);
-    const kept = endsTogether && wanted !== "all" ? 1 : columns;
     inputs.set("num_logits_to_keep", Tensor.fromElements("INT64", [], BigInt64Array.of(BigInt(kept))));
   }
   for (const [i, { input }] of graph.kv.layers.entries()) inputs.set(input, tensors[i]!);
   return inputs;
+}
+
+/** Columns of a pass that get scores. */
+function keptColumns(
+  { keepsLastLogits }: DecoderGraph,
+  rows: readonly PassRow[],
+  columns: number,
+  wanted: WantedScores,
+): number {
+  // The last token of a shorter row is not in the last column.
+  const endsTogether = rows.every(({ tokens }) => tokens.length === columns);
+  return keepsLastLogits && endsTogether && wanted !== "all" ? 1 : columns;
 }
 
 /** Turns the tokens of a pass into the inputs of a decoder that takes none. */
@@ -190,6 +207,8 @@ export interface DecoderGraph {
   readonly integers: "INT64" | "INT32";
   /** Set for a decoder that takes inputs of another graph in place of tokens. */
   readonly embedding?: TokenEmbedding | undefined;
+  /** Scores of the last pass with one column, whose memory the next one writes over if it runs in place. */
+  lastScores?: Tensor | undefined;
 }
 
 const PAST_INPUT = /^past_key_values\.(\d+)\.(key|value)$/;
@@ -362,8 +381,11 @@ function isWhole(slices: readonly (KvSlice | undefined)[], block: KvBlock, { isL
   );
 }
 
-/** Free columns of a new block: it is copied again only after that number of steps. */
+/** Fewest free columns of a new block: it is copied again only after that number of steps. */
 const SPARE_COLUMNS = 64;
+
+/** Free columns of a new block beside those in use, so that copies become rare as texts get longer. */
+const SPARE_SHARE = 0.5;
 
 /**
  * Puts slices below each other in a block to which the operator appends in place: it has free columns at the right, and
@@ -381,7 +403,8 @@ function blockWithRoom(
   const block = slices[0]?.block;
   const isOwn = block !== undefined && !block.isKept && isWhole(slices, block, layout);
   if (isOwn && block.width >= width) return block;
-  const larger = copied(slices, layout, Math.max(width, known) + SPARE_COLUMNS);
+  const used = Math.max(width, known);
+  const larger = copied(slices, layout, used + Math.max(SPARE_COLUMNS, Math.ceil(SPARE_SHARE * used)));
   if (isOwn) free(block);
   return larger;
 }

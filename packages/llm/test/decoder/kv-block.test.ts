@@ -168,4 +168,23 @@ describe("a run of the graph", () => {
     expect(bytes(grown.block)[0]).toBeGreaterThan(0);
     expect(widths).toEqual([1, 2, full.length + 1, 3]);
   });
+
+  it("copies a block that is appended to in place ever more rarely as it grows", async () => {
+    const direct = {
+      writesInPlace: true,
+      runTensors: async (_: unknown, __: unknown, into: ReadonlyMap<string, Tensor>) =>
+        new Map([["logits", Tensor.fromElements("FP32", [1, 1, 1], new Float32Array(1))], ...into]),
+    } as unknown as OnnxSession;
+    const left = { ...graph, kv: { ...layout, isLeft: true } };
+    const widths = new Set<number>();
+    let past: KvSlice | undefined;
+    for (let i = 0; i < 600; i++) {
+      const [result] = await forwardPass(direct, left, [{ past, tokens: [1] }], "last");
+      past = result!.past;
+      widths.add(past.block.width);
+    }
+    expect(past!.length).toBe(600);
+    expect(widths.size).toBeLessThan(8);
+    expect(past!.block.width).toBeLessThanOrEqual(900);
+  });
 });
