@@ -42,6 +42,8 @@ const SLOWEST = 0.01;
 const OWN_ARRIVALS = 1.05;
 /** Batches of several callers are chosen for this many times the rate that callers within their shares need. */
 const CONTENDED_MARGIN = 1.15;
+/** Share of the best rate that batches of several callers have at least. */
+const LEAST_CONTENDED = 0.5;
 /** Steps in which the time of such batches is found. */
 const OWN_BATCH_STEPS = 3;
 
@@ -287,7 +289,7 @@ export class BatchChoice {
     const waitMs = aloneMs * Math.max(0, 1 - SLOWEST / busy);
     const mostMs = Math.max(SHORT_BATCH_MS, (SLOWED_BY * (waitMs + aloneMs)) / 2);
     const quick = smallest(this.#maxRows, (rows) => times.expectedMs(rows + 1) > mostMs);
-    const needed = (CONTENDED_MARGIN * need * times.rowsPerMs(times.best)) / top;
+    const needed = times.rowsPerMs(times.best) * Math.max(LEAST_CONTENDED, (CONTENDED_MARGIN * need) / top);
     const enough = smallest(times.best, (rows) => times.rowsPerMs(rows) >= needed);
     return Math.max(quick, enough);
   }
