@@ -247,8 +247,8 @@ export class BatchChoice {
     const served = Math.min(demand, FAIR_DEMAND * top);
     const share = demand > served ? served / demand : 1;
     let most = Math.min(limit, this.#mostRows(now, times, served, idleInMs, share));
-    if (this.#shares!.isContended(now)) most = Math.min(most, this.#mostContended(now, times, top));
     const next = queue.datedFrom(0, Math.min(queue.datedCount, FAIR_REACH * this.#maxRows));
+    if (this.#shares!.isContended(now)) most = Math.min(most, this.#mostContended(now, times, top, next));
     const first = fairBatch(next, most, now, times);
     let chosen = first;
     const scarcity = scarcityOf(demand / top, loss);
@@ -276,11 +276,12 @@ export class BatchChoice {
    * together may take half as long again as the slowest requests of a caller that sends no more than its share would take
    * if it were alone. Such a caller rarely waits for itself if it sends little. Batches are at least so large that such
    * callers get what they send while all others take their shares too. If every caller sends more than its share, none
-   * of them gains from small batches.
+   * of them gains from small batches. Requests of small callers that wait together run together.
    *
    * @param top rows for each millisecond in the best batches
+   * @param next the first requests of the queue
    */
-  #mostContended(now: number, times: InstanceTimes, top: number): number {
+  #mostContended(now: number, times: InstanceTimes, top: number, next: readonly InferenceRequest[]): number {
     const { typical, need } = this.#shares!.smallCallers(now, top);
     if (typical === 0) return this.#maxRows;
     let aloneMs = times.expectedMs(1);
@@ -291,7 +292,12 @@ export class BatchChoice {
     const quick = smallest(this.#maxRows, (rows) => times.expectedMs(rows + 1) > mostMs);
     const needed = times.rowsPerMs(times.best) * Math.max(LEAST_CONTENDED, (CONTENDED_MARGIN * need) / top);
     const enough = smallest(times.best, (rows) => times.rowsPerMs(rows) >= needed);
-    return Math.max(quick, enough);
+    let small = 0;
+    for (const { rows, share } of next) {
+      if (!share!.isSmall) break;
+      small += rows;
+    }
+    return Math.max(quick, enough, small);
   }
 
   /**

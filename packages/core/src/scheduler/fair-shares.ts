@@ -164,15 +164,19 @@ export class FairShares {
     this.#ratesUntil = now + RATES_FOR_MS;
     this.#capacity = capacity;
     const callers = [...this.#seats.values()]
-      .map((share) => ({ rate: rateOf(share, now), weight: share.account.weight }))
+      .map((share) => ({ share, rate: rateOf(share, now), weight: share.account.weight }))
       .filter(({ rate }) => rate > 0)
       .sort((a, b) => a.rate / a.weight - b.rate / b.weight);
     let weights = 0;
-    for (const { weight } of callers) weights += weight;
+    for (const { share, weight } of callers) {
+      weights += weight;
+      share.isSmall = false;
+    }
     let left = capacity;
     let [total, squares, highest] = [0, 0, 0];
-    for (const { rate, weight } of callers) {
+    for (const { share, rate, weight } of callers) {
       if (rate * weights > left * weight) break;
+      share.isSmall = true;
       left -= rate;
       weights -= weight;
       total += rate;
@@ -204,6 +208,7 @@ export class FairShares {
       rows: 0,
       rowsBefore: 0,
       since: Number.NEGATIVE_INFINITY,
+      isSmall: false,
     };
     this.#seats.set(name, share);
     return share;
