@@ -292,12 +292,19 @@ export class BatchChoice {
     const quick = smallest(this.#maxRows, (rows) => times.expectedMs(rows + 1) > mostMs);
     const needed = times.rowsPerMs(times.best) * Math.max(LEAST_CONTENDED, (CONTENDED_MARGIN * need) / top);
     const enough = smallest(times.best, (rows) => times.rowsPerMs(rows) >= needed);
-    let small = 0;
+    return Math.max(quick, enough, this.#rowsOfSmall(next));
+  }
+
+  /** Rows of small callers before the first request of another caller. */
+  #rowsOfSmall(next: readonly InferenceRequest[]): number {
+    // Other requests of such callers may wait for other models, which this batch would delay.
+    if (this.#shares!.isCommon) return 0;
+    let sum = 0;
     for (const { rows, share } of next) {
       if (!share!.isSmall) break;
-      small += rows;
+      sum += rows;
     }
-    return Math.max(quick, enough, small);
+    return sum;
   }
 
   /**
