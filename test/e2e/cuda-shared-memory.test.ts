@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
-import koffi from "koffi";
+import { requireKoffi } from "@tritonjs/core/internal";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { cCompiler, compileCudart, withoutCompiler } from "../support/cudart-stand-in.js";
 import { Program } from "../support/program.js";
@@ -31,6 +31,7 @@ describe.skipIf(cCompiler === undefined)(`CUDA shared memory${withoutCompiler}`,
   afterAll(() => folder[Symbol.asyncDispose]());
 
   function client(file: string) {
+    const koffi = requireKoffi();
     const library = koffi.load(file);
     const free = library.func("int cudaFree(uint64_t at)");
     const malloc = library.func("int cudaMalloc(uint64_t to, uint64_t size)");

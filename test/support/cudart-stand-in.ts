@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import koffi from "koffi";
+import { requireKoffi } from "@tritonjs/core/internal";
 
 const source = fileURLToPath(new URL("cudart-stand-in.c", import.meta.url));
 
@@ -54,7 +54,7 @@ export interface CudartState {
 }
 
 export function cudartState(file: string): CudartState {
-  const library = koffi.load(file);
+  const library = requireKoffi().load(file);
   const count = library.func("int standInCount(int which)") as (which: number) => number;
   return {
     counts: () => ({

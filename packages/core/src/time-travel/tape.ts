@@ -47,19 +47,6 @@ export const CLOCK = { loaded: 0, timers: 1, deferred: 2 } as const;
 /** Position of the fields of a clock in `begin`: 0 for the rate limiter, then the models. */
 export const clockField = (clock: number) => 3 + 3 * clock;
 
-/** Fields of entries that are numbers of texts. */
-const TEXTS: ReadonlyMap<number, readonly number[]> = new Map([
-  [ENTRY.arrive, [10, 11, 12, 13, 14]],
-  [ENTRY.health, [2, 3]],
-  [ENTRY.cancel, [1, 2]],
-  [ENTRY.settled, [1]],
-  [ENTRY.failQueued, [0, 1]],
-  [ENTRY.join, [2]],
-  [ENTRY.batch, [2]],
-  [ENTRY.refused, [1]],
-  [ENTRY.late, [1]],
-]);
-
 /** Numbers before the fields of an entry. */
 const HEAD = 4;
 
@@ -85,6 +72,19 @@ export const ARRIVAL = {
 } as const;
 
 export const ARRIVAL_FIELDS = 17;
+
+/** Fields of entries that are numbers of texts. */
+const TEXTS: ReadonlyMap<number, readonly number[]> = new Map([
+  [ENTRY.arrive, [ARRIVAL.id, ARRIVAL.caller, ARRIVAL.correlationId, ARRIVAL.inputs, ARRIVAL.batchKey]],
+  [ENTRY.health, [2, 3]],
+  [ENTRY.cancel, [1, 2]],
+  [ENTRY.settled, [1]],
+  [ENTRY.failQueued, [0, 1]],
+  [ENTRY.join, [2]],
+  [ENTRY.batch, [2]],
+  [ENTRY.refused, [1]],
+  [ENTRY.late, [1]],
+]);
 
 export const ARRIVAL_FLAG = { start: 1, end: 2, partOfWork: 4, moved: 8, textId: 16 } as const;
 
