@@ -107,6 +107,17 @@ export const OTHER_CASES: readonly DeadlineCase[] = [
     ],
   },
   {
+    name: "5 + 1.7 n ms, two instances; 48, 253, 924, 3071 ms; bursts; 10% noise",
+    ...PLAIN,
+    fixedMs: 5,
+    perRowMs: 1.7,
+    maxBatchSize: 32,
+    noise: 0.1,
+    instances: 2,
+    classes: [48, 253, 924, 3071].map((limitMs) => ({ share: 0.25, limitMs })),
+    arrivals: "bursts",
+  },
+  {
     name: "20 ms, one by one; 100, 1000 ms",
     ...PLAIN,
     fixedMs: 0,

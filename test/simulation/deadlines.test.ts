@@ -23,6 +23,12 @@ describe("deadlines in the simulation", () => {
     },
   );
 
+  it("plan more time for batches whose times vary, while smaller ones are enough", async () => {
+    const one = OTHER_CASES.find(({ noise, instances }) => noise > 0 && instances === 2)!;
+    const outcomes = await DEADLINES.served(one, { ...RUN, load: 0.65 });
+    expect(worstShareInTime(outcomes)).toBeGreaterThanOrEqual(0.99);
+  });
+
   it.each(DEADLINE_CASES.map((one, i) => ({ one, name: one.name, goal: GOALS[i]! })))(
     "keep the goodput in overload: $name",
     async ({ one, goal: [, share] }) => {

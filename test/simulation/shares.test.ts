@@ -70,6 +70,33 @@ describe("a caller at a tenth of the capacity beside one at three times the capa
     expect(served.small!.inTime).toBeGreaterThanOrEqual(inTime);
   });
 
+  it.each([
+    ["CPU-like", CPU_LIKE],
+    ["GPU-like", GPU_LIKE],
+    ["1 + 2 n ms, up to 8", { fixedMs: 1, perRowMs: 2, maxBatchSize: 8, limitMs: 100 }],
+  ])(
+    "is hardly slowed beside two others of its kind, whose requests run with its own: %s",
+    async (_, model) => {
+      const batcher = { shares: { by: "caller" }, deadlines: true };
+      const small = ["a", "b", "c"].map((name) => ({ name, load: 0.1 }));
+      const alone = await serveCallers(model, small, batcher);
+      const beside = await serveCallers(model, [...small, BIG], batcher);
+      for (const { name } of small) {
+        expect(beside[name]!.inTime).toBeGreaterThanOrEqual(0.99);
+        expect(beside[name]!.p99).toBeLessThanOrEqual(1.4 * alone[name]!.p99);
+      }
+    },
+  );
+
+  it("waits for a short batch even if it sends a request every two seconds", async () => {
+    const model: SharedModel = { fixedMs: 2, perRowMs: 6, maxBatchSize: 8, limitMs: 250 };
+    const batcher = { shares: { by: "caller" }, deadlines: true };
+    const rare = { name: "rare", load: 0.003 };
+    const served = await serveCallers(model, [rare, BIG], batcher, { durationMs: 150_000, seed: 3 });
+    expect(served.rare!.inTime).toBe(1);
+    expect(served.rare!.p99).toBeLessThanOrEqual(2.2 * (model.fixedMs + model.perRowMs));
+  });
+
   it("gets what its weight says when both send too much", async () => {
     const { small, big } = await serveCallers(CPU_LIKE, [{ ...SMALL, load: 3 }, BIG], {
       shares: { by: "caller", weights: { small: 3 } },

@@ -79,6 +79,8 @@ export interface CallerShare {
   rows: number;
   rowsBefore: number;
   since: number;
+  /** True if it lately sent no more than its share of the model. */
+  isSmall: boolean;
 }
 
 /** Account of a caller, with one model or with all that share their accounts. */

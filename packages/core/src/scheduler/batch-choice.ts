@@ -1,7 +1,15 @@
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { PlannedBatcher } from "../instance/machine-plan.js";
 import type { InferenceRequest } from "../request/inference-request.js";
-import { fairBatch, msOf, playOut, smallest, type Window, windowFrom } from "./batch-windows.js";
+import {
+  type BatchSizes,
+  fairBatch,
+  msOf,
+  playOut,
+  smallest,
+  type Window,
+  windowFrom,
+} from "./batch-windows.js";
 import type { FairShares } from "./fair-shares.js";
 import { ArrivalsByLimit, type InstanceTimes, type LearnedTimes } from "./learned-times.js";
 import type { UrgencyQueue } from "./urgency-queue.js";
@@ -42,6 +50,8 @@ const SLOWEST = 0.01;
 const OWN_ARRIVALS = 1.05;
 /** Batches of several callers are chosen for this many times the rate that callers within their shares need. */
 const CONTENDED_MARGIN = 1.15;
+/** Share of the best rate that batches of several callers have at least. */
+const LEAST_CONTENDED = 0.5;
 /** Steps in which the time of such batches is found. */
 const OWN_BATCH_STEPS = 3;
 
@@ -132,28 +142,31 @@ export class BatchChoice {
     const scarcity = scarcityOf(this.#places.loads(load, now).total, loss);
     // Requests that all have one limit gain nothing from small batches: those that wait now are the next ones to be late.
     const hasOneLimit = this.#hasOneLimit(now);
+    const demand = load * times.rowsPerMs(times.best);
+    const enough = this.#enoughRows(now, times, demand, idleInMs);
     const most =
       hasOneLimit && this.#places.others.size === 0
         ? limit
-        : Math.min(limit, this.#mostRows(now, times, load * times.rowsPerMs(times.best), idleInMs));
+        : Math.min(limit, this.#mostRows(now, times, enough, idleInMs));
+    const sizes = { enough: hasOneLimit ? this.#maxRows : enough, most };
     const count = queue.datedCount;
     if (count === 0) return { dated: [], maxRows: most, rows: 0, leftOut: [] };
     if (scarcity === 0) {
-      const all = this.#withDoubtful(idleInMs, now, times, most, hasOneLimit);
+      const all = this.#withDoubtful(idleInMs, now, times, sizes, hasOneLimit);
       if (all !== undefined) return all;
     }
-    let chosen = windowFrom(queue, 0, now, times, most);
+    let chosen = windowFrom(queue, 0, now, times, sizes);
     if (scarcity > 0) {
       const windows = [chosen];
       let best = chosen.perMs;
       for (let from = 1; from < count && windows[from - 1]!.isTight; from++) {
-        const window = windowFrom(queue, from, now, times, most, windows[from - 1]);
+        const window = windowFrom(queue, from, now, times, sizes, windows[from - 1]);
         windows.push(window);
         best = Math.max(best, window.perMs);
       }
       chosen = windows.find(({ perMs }) => perMs >= ENOUGH_GOODPUT * scarcity * best)!;
     }
-    if (scarcity < 1) chosen = this.#keepingUp(chosen, idleInMs, now, times, most, hasOneLimit);
+    if (scarcity < 1) chosen = this.#keepingUp(chosen, idleInMs, now, times, sizes, hasOneLimit);
     const { from, to, maxRows } = chosen;
     const dated = queue.datedFrom(from, to);
     return { dated, maxRows, rows: chosen.rows, leftOut: queue.datedFrom(0, from) };
@@ -168,7 +181,7 @@ export class BatchChoice {
     idleInMs: readonly number[],
     now: number,
     times: InstanceTimes,
-    most: number,
+    sizes: BatchSizes,
     hasOneLimit: boolean,
   ): ChosenBatch | undefined {
     const queue = this.#queue;
@@ -177,9 +190,10 @@ export class BatchChoice {
     for (; doubtful < count && queue.dated(doubtful).due < now + times.plannedMs(1); doubtful++)
       rows += queue.dated(doubtful).rows;
     if (doubtful === 0) return undefined;
-    if (doubtful === count) return { dated: queue.datedFrom(0, count), maxRows: most, rows, leftOut: [] };
-    const window = windowFrom(queue, doubtful, now, times, most);
-    const { from, to, ...rest } = this.#keepingUp(window, idleInMs, now, times, most, hasOneLimit);
+    if (doubtful === count)
+      return { dated: queue.datedFrom(0, count), maxRows: sizes.most, rows, leftOut: [] };
+    const window = windowFrom(queue, doubtful, now, times, sizes);
+    const { from, to, ...rest } = this.#keepingUp(window, idleInMs, now, times, sizes, hasOneLimit);
     rows += rest.rows;
     const hasTime = rows <= this.#maxRows && now + times.plannedMs(rows) <= queue.dated(doubtful).due;
     if (from !== doubtful || !hasTime) return undefined;
@@ -203,7 +217,7 @@ export class BatchChoice {
     idleInMs: readonly number[],
     now: number,
     times: InstanceTimes,
-    most: number,
+    sizes: BatchSizes,
     hasOneLimit: boolean,
   ): Window {
     const queue = this.#queue;
@@ -213,7 +227,7 @@ export class BatchChoice {
     // Requests of other limits that wait can use the time that a batch takes.
     const worthOfMs = hasOneLimit ? LOST_ARRIVALS * rate : 0;
     const worthOf = (window: Window): number => {
-      const { inTime, busyMs } = playOut(queue, window, now, times, most, idleInMs);
+      const { inTime, busyMs } = playOut(queue, window, now, times, sizes, idleInMs);
       return inTime - worthOfMs * busyMs;
     };
     let best = chosen;
@@ -224,7 +238,7 @@ export class BatchChoice {
       window.from + 1 < queue.datedCount &&
       window.from - chosen.from < this.#maxRows
     ) {
-      window = windowFrom(queue, window.from + 1, now, times, most, window);
+      window = windowFrom(queue, window.from + 1, now, times, sizes, window);
       const value = worthOf(window);
       if (value > bestValue) [best, bestValue] = [window, value];
     }
@@ -244,9 +258,10 @@ export class BatchChoice {
     // Callers that send more than there is time for do not decide the size of batches.
     const served = Math.min(demand, FAIR_DEMAND * top);
     const share = demand > served ? served / demand : 1;
-    let most = Math.min(limit, this.#mostRows(now, times, served, idleInMs, share));
-    if (this.#shares!.isContended(now)) most = Math.min(most, this.#mostContended(now, times, top));
+    const enough = this.#enoughRows(now, times, served, idleInMs);
+    let most = Math.min(limit, this.#mostRows(now, times, enough, idleInMs, share));
     const next = queue.datedFrom(0, Math.min(queue.datedCount, FAIR_REACH * this.#maxRows));
+    if (this.#shares!.isContended(now)) most = Math.min(most, this.#mostContended(now, times, top, next));
     const first = fairBatch(next, most, now, times);
     let chosen = first;
     const scarcity = scarcityOf(demand / top, loss);
@@ -274,11 +289,12 @@ export class BatchChoice {
    * together may take half as long again as the slowest requests of a caller that sends no more than its share would take
    * if it were alone. Such a caller rarely waits for itself if it sends little. Batches are at least so large that such
    * callers get what they send while all others take their shares too. If every caller sends more than its share, none
-   * of them gains from small batches.
+   * of them gains from small batches. Requests of small callers that wait together run together.
    *
    * @param top rows for each millisecond in the best batches
+   * @param next the first requests of the queue
    */
-  #mostContended(now: number, times: InstanceTimes, top: number): number {
+  #mostContended(now: number, times: InstanceTimes, top: number, next: readonly InferenceRequest[]): number {
     const { typical, need } = this.#shares!.smallCallers(now, top);
     if (typical === 0) return this.#maxRows;
     let aloneMs = times.expectedMs(1);
@@ -287,9 +303,21 @@ export class BatchChoice {
     const waitMs = aloneMs * Math.max(0, 1 - SLOWEST / busy);
     const mostMs = Math.max(SHORT_BATCH_MS, (SLOWED_BY * (waitMs + aloneMs)) / 2);
     const quick = smallest(this.#maxRows, (rows) => times.expectedMs(rows + 1) > mostMs);
-    const needed = (CONTENDED_MARGIN * need * times.rowsPerMs(times.best)) / top;
+    const needed = times.rowsPerMs(times.best) * Math.max(LEAST_CONTENDED, (CONTENDED_MARGIN * need) / top);
     const enough = smallest(times.best, (rows) => times.rowsPerMs(rows) >= needed);
-    return Math.max(quick, enough);
+    return Math.max(quick, enough, this.#rowsOfSmall(next));
+  }
+
+  /** Rows of small callers before the first request of another caller. */
+  #rowsOfSmall(next: readonly InferenceRequest[]): number {
+    // Other requests of such callers may wait for other models, which this batch would delay.
+    if (this.#shares!.isCommon) return 0;
+    let sum = 0;
+    for (const { rows, share } of next) {
+      if (!share!.isSmall) break;
+      sum += rows;
+    }
+    return sum;
   }
 
   /**
@@ -317,6 +345,14 @@ export class BatchChoice {
     return demand;
   }
 
+  /** Rows of batches that keep up with the demand, where they have to. */
+  #enoughRows(now: number, times: InstanceTimes, demand: number, idleInMs: readonly number[]): number {
+    const { best } = times;
+    const { places } = this.#places.loads(demand / times.rowsPerMs(best), now);
+    const count = Math.min(Math.max(1, idleInMs.length), places);
+    return smallest(best, (rows) => count * times.rowsPerMs(rows) >= DEMAND_MARGIN * demand);
+  }
+
   /**
    * The most rows of the next batch. Requests that arrive meanwhile must have time left for a batch of their own, and
    * batches of this size must keep up with the demand. A request for which even one row leaves no time does not lower the
@@ -327,15 +363,11 @@ export class BatchChoice {
   #mostRows(
     now: number,
     times: InstanceTimes,
-    demand: number,
+    enough: number,
     idleInMs: readonly number[],
     share = 1,
   ): number {
     const nextIdleMs = idleInMs[1] ?? Number.POSITIVE_INFINITY;
-    const { best } = times;
-    const { places } = this.#places.loads(demand / times.rowsPerMs(best), now);
-    const count = Math.min(Math.max(1, idleInMs.length), places);
-    const enough = smallest(best, (rows) => count * times.rowsPerMs(rows) >= DEMAND_MARGIN * demand);
     let most = this.#maxRows;
     if (nextIdleMs <= 0) return most;
     for (const { limitMs, rowsPerMs } of this.#arrivals.rates(now)) {

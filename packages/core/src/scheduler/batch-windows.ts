@@ -19,6 +19,13 @@ export interface Window {
   readonly isTight: boolean;
 }
 
+/** Sizes between which a batch is chosen. */
+export interface BatchSizes {
+  /** Rows of batches that keep up with the demand. */
+  readonly enough: number;
+  readonly most: number;
+}
+
 /**
  * The largest batch that begins with a request and answers it in time.
  *
@@ -29,11 +36,11 @@ export function windowFrom(
   from: number,
   now: number,
   times: InstanceTimes,
-  most: number,
+  { enough, most }: BatchSizes,
   before?: Window,
 ): Window {
   const first = queue.dated(from);
-  const inTime = times.largestWithin(first.due - now);
+  const inTime = times.largestWithin(first.due - now, enough);
   const maxRows = Math.max(first.rows, Math.min(most, inTime));
   const reached = before !== undefined && before.to > from;
   let rows = reached ? before.rows - queue.dated(from - 1).rows : first.rows;
@@ -59,7 +66,7 @@ export function playOut(
   first: Window,
   now: number,
   times: InstanceTimes,
-  most: number,
+  sizes: BatchSizes,
   idleInMs: readonly number[],
 ): { readonly inTime: number; readonly busyMs: number } {
   const freeAt = idleInMs.map((ms) => now + ms);
@@ -74,7 +81,7 @@ export function playOut(
     if (next === undefined) {
       while (from < queue.datedCount && !hasHope(queue.dated(from))) from++;
       if (from === queue.datedCount) break;
-      next = windowFrom(queue, from, at, times, most);
+      next = windowFrom(queue, from, at, times, sizes);
     }
     const ms = times.expectedMs(next.rows);
     inTime += next.to - next.from;

@@ -13,8 +13,11 @@ const RATE_WINDOW_MS = 2000;
 const RATES_FOR_MS = 20;
 /** Change of the capacity up to which the rates are used again. */
 const ALIKE = 0.1;
-/** Time after which a caller that sends alone has the largest batches again, in milliseconds. */
-const CONTENDED_MS = 3000;
+/**
+ * Time after which a silent caller is forgotten, in milliseconds: until then, batches are small enough for its next
+ * request. After it, a caller that sends alone has the largest batches again.
+ */
+const REMEMBERED_MS = 30_000;
 /** Weight that older batches keep in the usual cost of time when another one ends. */
 const KEPT_TIMES = 0.98;
 
@@ -89,7 +92,7 @@ export class FairShares {
 
   /** True if several callers have sent requests lately. */
   isContended(now: number): boolean {
-    return now - this.#ledger.otherAt < CONTENDED_MS;
+    return now - this.#ledger.otherAt < REMEMBERED_MS;
   }
 
   /** Finds the place of a request in the order. Nothing is charged yet. */
@@ -161,15 +164,19 @@ export class FairShares {
     this.#ratesUntil = now + RATES_FOR_MS;
     this.#capacity = capacity;
     const callers = [...this.#seats.values()]
-      .map((share) => ({ rate: rateOf(share, now), weight: share.account.weight }))
+      .map((share) => ({ share, rate: rateOf(share, now), weight: share.account.weight }))
       .filter(({ rate }) => rate > 0)
       .sort((a, b) => a.rate / a.weight - b.rate / b.weight);
     let weights = 0;
-    for (const { weight } of callers) weights += weight;
+    for (const { share, weight } of callers) {
+      weights += weight;
+      share.isSmall = false;
+    }
     let left = capacity;
     let [total, squares, highest] = [0, 0, 0];
-    for (const { rate, weight } of callers) {
+    for (const { share, rate, weight } of callers) {
       if (rate * weights > left * weight) break;
+      share.isSmall = true;
       left -= rate;
       weights -= weight;
       total += rate;
@@ -201,6 +208,7 @@ export class FairShares {
       rows: 0,
       rowsBefore: 0,
       since: Number.NEGATIVE_INFINITY,
+      isSmall: false,
     };
     this.#seats.set(name, share);
     return share;
@@ -238,11 +246,12 @@ function nextWindow(share: CallerShare, now: number): void {
   share.since = isNext ? share.since + RATE_WINDOW_MS : now;
 }
 
-/** Rows of a caller for each millisecond, in this window and the one before. */
-function rateOf(share: CallerShare, now: number): number {
-  if (now - share.since > RATE_WINDOW_MS) nextWindow(share, now);
-  const before = share.rowsBefore > 0 ? RATE_WINDOW_MS : 0;
-  return (share.rows + share.rowsBefore) / Math.max(RATE_WINDOW_MS / 4, now - share.since + before);
+/** Rows of a caller for each millisecond, in the last window in which it sent and the one before. */
+function rateOf({ rows, rowsBefore, since }: CallerShare, now: number): number {
+  const ms = now - since;
+  if (ms > REMEMBERED_MS) return 0;
+  const before = rowsBefore > 0 ? RATE_WINDOW_MS : 0;
+  return (rows + rowsBefore) / Math.max(RATE_WINDOW_MS / 4, Math.min(ms, RATE_WINDOW_MS) + before);
 }
 
 /** Cost of a request: its own, where the model says what requests cost, else its rows. */

@@ -11,6 +11,10 @@ const CURVE_WEIGHT = 2;
 const SIZE_STEP = 0.05;
 /** A batch is planned to last this many usual deviations longer than expected. */
 const SAFETY = 1.5;
+/** The same for batches that need not be that large to keep up with the arrivals. */
+const MORE_SAFETY = 3;
+/** Share of its rows for each millisecond that a batch keeps when it is made smaller for more safety. */
+const KEPT_YIELD = 0.8;
 /** A batch that exceeds its expected time counts as nearly done: this share of its time is left. */
 const OVERRUN_LEFT = 0.02;
 
@@ -181,10 +185,22 @@ export class InstanceTimes {
     return Math.max(0.5, 1 - SAFETY * this.#spread) * this.expectedMs(rows);
   }
 
-  /** The largest number of rows that take no longer than `leftMs`, as far as can be planned; at least 1. */
-  largestWithin(leftMs: number): number {
+  /**
+   * The largest number of rows that take no longer than `leftMs`, as far as can be planned; at least 1.
+   *
+   * @param enough rows above which a batch must be in time with more safety, if smaller ones cost little more time
+   */
+  largestWithin(leftMs: number, enough = this.#maxRows): number {
+    const likely = this.#largestWithin(leftMs, SAFETY);
+    if (likely <= enough) return likely;
+    let rows = Math.max(enough, this.#largestWithin(leftMs, MORE_SAFETY));
+    while (this.rowsPerMs(rows) < KEPT_YIELD * this.rowsPerMs(likely)) rows++;
+    return rows;
+  }
+
+  #largestWithin(leftMs: number, safety: number): number {
     if (this.#stale) this.#refresh();
-    const limit = leftMs / (1 + SAFETY * this.#spread);
+    const limit = leftMs / (1 + safety * this.#spread);
     let least = 1;
     let most = this.#maxRows;
     while (least < most) {
