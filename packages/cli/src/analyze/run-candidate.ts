@@ -180,21 +180,28 @@ export function meanRun(a: LevelRun, b: LevelRun): LevelRun {
       const [one, another] = [run.figures[tag], other.figures[tag]];
       return tag === "cpu_used_ram" ? Math.max(one, another) : mean(one, another);
     });
-    const meanOf = (key: "meanRows" | "batchesPerSecond") => {
+    const meanOf = (key: "medianMs" | "meanRows" | "batchesPerSecond") => {
       const [one, another] = [run[key], other[key]];
       return one === undefined || another === undefined ? {} : { [key]: mean(one, another) };
     };
     const failures = run.failures + other.failures;
     const failureText = run.failureText ?? other.failureText;
-    const further = { ...meanOf("meanRows"), ...meanOf("batchesPerSecond"), failures };
+    const further = {
+      ...meanOf("medianMs"),
+      ...meanOf("meanRows"),
+      ...meanOf("batchesPerSecond"),
+      failures,
+    };
     return [name, { figures, ...further, ...(failureText !== undefined && { failureText }) }];
   });
   const spread = Math.max(a.spread ?? -1, b.spread ?? -1);
+  const cpuMsPerRequest = mean(a.cpuMsPerRequest ?? Number.NaN, b.cpuMsPerRequest ?? Number.NaN);
   return {
     level: a.level,
     models: Object.fromEntries(models),
     measurements: countA + countB,
     ...(spread >= 0 && { spread }),
+    ...(!Number.isNaN(cpuMsPerRequest) && { cpuMsPerRequest }),
   };
 }
 
