@@ -197,7 +197,9 @@ export function chooseVariant(
   const cost = (entry: VariantEntry) => costOf(entry, goal);
   const least = Math.min(...entries.map(cost));
   const equal = entries.filter((entry) => cost(entry) <= least * (1 + (goal === "size" ? 0 : EQUAL)));
-  const { variant, run } = equal.toSorted((a, b) => a.variant.bytes - b.variant.bytes || cost(a) - cost(b))[0]!;
+  const { variant, run } = equal.toSorted(
+    (a, b) => a.variant.bytes - b.variant.bytes || cost(a) - cost(b),
+  )[0]!;
   const chosen = { variant, run: goal === "rate" ? withBestThreads(variant, limits) : run };
   return { ...chosen, reason: reasonOf(chosen, { variants, entries, equal: equal.length }, goal) };
 }

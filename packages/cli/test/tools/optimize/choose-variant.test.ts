@@ -62,12 +62,18 @@ describe("the choice of a form", () => {
   it("compares processor time for the goal rate, whatever the clock of a busy machine says", () => {
     const forms = [original, form("lucky", 800, [run(500, { cpuMs: 9 })]), form("fast", 900, [run(90)])];
     forms.push(form("fastest", 900, [run(80, { cpuMs: 5 }), run(70, { cpuMs: 4, batchSize: 8 })]));
-    expect(chooseVariant(forms, "rate", {})).toMatchObject({ variant: { name: "fastest" }, run: { cpuMs: 4 } });
+    expect(chooseVariant(forms, "rate", {})).toMatchObject({
+      variant: { name: "fastest" },
+      run: { cpuMs: 4 },
+    });
   });
 
   it("takes the number of threads of the chosen form by the clock, because threads add to processor time", () => {
     const forms = [original, form("fast", 900, [run(500), run(800, { threads: 2, cpuMs: 2.5 })])];
-    expect(chooseVariant(forms, "rate", {})).toMatchObject({ variant: { name: "fast" }, run: { threads: 2 } });
+    expect(chooseVariant(forms, "rate", {})).toMatchObject({
+      variant: { name: "fast" },
+      run: { threads: 2 },
+    });
   });
 
   it("never takes a form with a fault, and the smaller one of two that are as fast", () => {
