@@ -119,6 +119,7 @@ async function compare(name, { file, batchSizes, options = {} }) {
     intervalMs: Number(process.env.BENCH_INTERVAL_MS ?? 500),
     ...options,
   });
+  for (const { name: form, fault } of variants) if (fault !== undefined) console.log(`${form}: ${fault}`);
   const { data } = JSON.parse(readFileSync(join(served, "samples.json"), "utf8"));
   const repository = await writeForms(name, model, variants, { data, batchSizes });
   const logger = { error: console.error, warn() {}, info() {}, debug() {} };

@@ -465,8 +465,8 @@ export interface LevelRun {
   readonly measurements?: number;
   /** Range of the throughput between the windows or turns of the measurement, as a share of its mean. */
   readonly spread?: number;
-  /** Processor time of this process for each request, of whichever model; absent unless it was asked for. */
-  readonly cpuMsPerRequest?: number;
+  /** Processor time of this process for these requests of all models; absent unless it was asked for. */
+  readonly cpu?: { readonly ms: number; readonly requests: number };
 }
 
 /** Load that candidates get. */

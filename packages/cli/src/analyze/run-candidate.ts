@@ -168,7 +168,7 @@ export function firstRound({ rounds, ...rest }: CandidateResult): CandidateResul
 
 /**
  * The mean of two measurements of one level, weighted by how many measurements each stands for. The memory is the
- * larger one.
+ * larger one, and the processor time their sum.
  */
 export function meanRun(a: LevelRun, b: LevelRun): LevelRun {
   const [countA, countB] = [a.measurements ?? 1, b.measurements ?? 1];
@@ -195,13 +195,13 @@ export function meanRun(a: LevelRun, b: LevelRun): LevelRun {
     return [name, { figures, ...further, ...(failureText !== undefined && { failureText }) }];
   });
   const spread = Math.max(a.spread ?? -1, b.spread ?? -1);
-  const cpuMsPerRequest = mean(a.cpuMsPerRequest ?? Number.NaN, b.cpuMsPerRequest ?? Number.NaN);
+  const cpu = a.cpu && b.cpu && { ms: a.cpu.ms + b.cpu.ms, requests: a.cpu.requests + b.cpu.requests };
   return {
     level: a.level,
     models: Object.fromEntries(models),
     measurements: countA + countB,
     ...(spread >= 0 && { spread }),
-    ...(!Number.isNaN(cpuMsPerRequest) && { cpuMsPerRequest }),
+    ...(cpu !== undefined && { cpu }),
   };
 }
 

@@ -416,18 +416,18 @@ async function measureModels(
   }
 }
 
-/** Processor time since `begin` for each request. Those that the last window cut have cost time too, so they end first. */
+/** Processor time since `begin`, with the requests. Those that the last window cut have cost time too, so they end first. */
 async function cpuOf(
   results: readonly LevelResult[],
   generators: readonly LoadGenerator[],
   begin: NodeJS.CpuUsage,
-): Promise<Pick<LevelRun, "cpuMsPerRequest">> {
+): Promise<Pick<LevelRun, "cpu">> {
   const rest = await Promise.all(generators.map((generator) => generator.pause()));
   const { user, system } = process.cpuUsage(begin);
   const counts = results.map(({ figures }, i) => {
     return figures.requestCount + figures.failureCount + rest[i]!.records.count;
   });
-  return { cpuMsPerRequest: (user + system) / 1000 / counts.reduce((sum, count) => sum + count, 0) };
+  return { cpu: { ms: (user + system) / 1000, requests: counts.reduce((sum, count) => sum + count, 0) } };
 }
 
 /** Windows of a level that are compared for its noise: those whose figures count. */

@@ -62,7 +62,7 @@ export interface VariantReport {
 const EQUAL = 0.02;
 
 export function runOf(
-  { level, models, cpuMsPerRequest = Number.NaN, spread = 0 }: LevelRun,
+  { level, models, cpu, spread = 0 }: LevelRun,
   batchSize: number,
   threads: number,
 ): VariantRun {
@@ -73,7 +73,7 @@ export function runOf(
     threads,
     concurrency: level.value,
     rate: figures.perf_throughput,
-    cpuMs: cpuMsPerRequest / batchSize,
+    cpuMs: cpu!.ms / cpu!.requests / batchSize,
     latencyMs: medianMs,
     p99Ms: figures.perf_latency_p99,
     memoryMb: figures.cpu_used_ram,
