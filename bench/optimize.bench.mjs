@@ -9,6 +9,7 @@
  *
  *   npm run bench -- optimize
  *   BENCH_MODELS=mlp,stories BENCH_ROUNDS=8 npm run bench -- optimize
+ *   BENCH_FORMS=dynamic-int8,int4-weights BENCH_INTERVAL_MS=100 BENCH_ROUNDS=4 npm run bench -- optimize
  */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -34,6 +35,7 @@ import { machineNote, saveResult } from "./support/report.mjs";
 const ndarray = createRequire(new URL("../packages/core/package.json", import.meta.url))("ndarray");
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 12);
 const BY_CLOCK = process.env.BENCH_CLOCK === "wall";
+const FORMS = process.env.BENCH_FORMS?.split(",");
 const TURN_MS = Number(process.env.BENCH_TURN_MS ?? 60);
 /** Loads that have further rounds, which judge the choice. */
 const LEADERS = 3;
@@ -113,8 +115,11 @@ async function compare(name, { file, batchSizes, options = {} }) {
     batchSizes,
     exportPath,
     onProgress,
+    ...(FORMS && { variants: FORMS }),
+    intervalMs: Number(process.env.BENCH_INTERVAL_MS ?? 500),
     ...options,
   });
+  for (const { name: form, fault } of variants) if (fault !== undefined) console.log(`${form}: ${fault}`);
   const { data } = JSON.parse(readFileSync(join(served, "samples.json"), "utf8"));
   const repository = await writeForms(name, model, variants, { data, batchSizes });
   const logger = { error: console.error, warn() {}, info() {}, debug() {} };

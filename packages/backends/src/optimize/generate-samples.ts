@@ -32,13 +32,26 @@ const OPEN_SIZE = 8;
  * Generates inputs of a model: reals of a normal distribution, and integers that the model can use. An input that looks
  * up rows of a table gets numbers of rows; masks, by their name, hide nothing; other integers are 0 or 1.
  *
- * @throws TritonError INVALID_ARG for inputs that cannot be generated, such as texts
+ * @throws TritonError INVALID_ARG for inputs that cannot be generated, such as texts, and for shapes and dimensions that
+ * the model does not have
  */
 export function generateSamples(
   model: OnnxModel,
   inputs: readonly DescribedTensor[],
   { count = 16, rows = 1, shapes = {}, dimensions = {}, seed = 0 }: GenerateOptions = {},
 ): Sample[] {
+  checkNames(
+    model,
+    "shape",
+    shapes,
+    inputs.map(({ name }) => name),
+  );
+  checkNames(
+    model,
+    "dimension",
+    dimensions,
+    inputs.flatMap(({ name }) => dimensionsOf(model, name)).filter(Boolean),
+  );
   const random = randomNumbers(seed + 1);
   const bounds = new Map(inputs.map(({ name }) => [name, rowsLookedUp(model, name)]));
   return Array.from({ length: count }, () => {
@@ -55,6 +68,21 @@ export function generateSamples(
     });
     return new Map(entries);
   });
+}
+
+/** Names of an input's dimensions; empty for those without one. */
+function dimensionsOf(model: OnnxModel, input: string): readonly string[] {
+  const found = model.message.graph.input.find(({ name }) => name === input);
+  return found?.type?.tensorType?.shape?.dim.map(({ dimParam = "" }) => dimParam) ?? [];
+}
+
+function checkNames(model: OnnxModel, what: string, given: object, names: readonly string[]): void {
+  const other = Object.keys(given).find((name) => !names.includes(name));
+  if (other === undefined) return;
+  const known = [...new Set(names)].join(", ") || "none";
+  const of = what === "shape" ? "an input" : "a named dimension";
+  const text = `${what} '${other}': expected ${of} of the ONNX model ${model.label} (${known}), got '${other}'`;
+  throw errorFor("INVALID_INPUT", text);
 }
 
 function shapeOf(
@@ -75,11 +103,10 @@ function shapeOf(
     const text = `input '${name}' of the ONNX model ${model.label}: expected a shape, because the file leaves its rank open, got none`;
     throw errorFor("INVALID_INPUT", text);
   }
-  const named =
-    model.message.graph.input.find((input) => input.name === name)?.type?.tensorType?.shape?.dim ?? [];
+  const named = dimensionsOf(model, name);
   return shape.map((dim, i) => {
     if (dim >= 0) return dim;
-    const known = named[i]?.dimParam ?? "";
+    const known = named[i] ?? "";
     if (Object.hasOwn(dimensions, known)) return dimensions[known]!;
     // A decoder begins without the keys and values of earlier tokens.
     return i === 0 ? rows : /past/i.test(known) ? 0 : OPEN_SIZE;

@@ -96,6 +96,7 @@ async function placeOf(path: string): Promise<ImportPlace> {
     }
   } catch (error) {
     const text = `model '${path}': expected a file or directory, cannot read it: ${(error as Error).message}`;
-    throw errorFor("FILE_NOT_READABLE", text, { cause: error });
+    const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
+    throw errorFor(isMissing ? "MODEL_FILES_NOT_FOUND" : "FILE_NOT_READABLE", text, { cause: error });
   }
 }

@@ -449,6 +449,8 @@ export interface AnalyzeLevel {
 
 export interface ModelRun {
   readonly figures: AnalyzeFigures;
+  /** Latency that half of the requests do not exceed, in milliseconds; absent of predictions. */
+  readonly medianMs?: number;
   /** Mean rows of a batch; absent where the server does not tell. */
   readonly meanRows?: number;
   readonly batchesPerSecond?: number;
@@ -463,6 +465,8 @@ export interface LevelRun {
   readonly measurements?: number;
   /** Range of the throughput between the windows or turns of the measurement, as a share of its mean. */
   readonly spread?: number;
+  /** Processor time of this process for these requests of all models; absent unless it was asked for. */
+  readonly cpu?: { readonly ms: number; readonly requests: number };
 }
 
 /** Load that candidates get. */

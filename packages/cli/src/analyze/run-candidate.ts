@@ -168,7 +168,7 @@ export function firstRound({ rounds, ...rest }: CandidateResult): CandidateResul
 
 /**
  * The mean of two measurements of one level, weighted by how many measurements each stands for. The memory is the
- * larger one.
+ * larger one, and the processor time their sum.
  */
 export function meanRun(a: LevelRun, b: LevelRun): LevelRun {
   const [countA, countB] = [a.measurements ?? 1, b.measurements ?? 1];
@@ -180,21 +180,28 @@ export function meanRun(a: LevelRun, b: LevelRun): LevelRun {
       const [one, another] = [run.figures[tag], other.figures[tag]];
       return tag === "cpu_used_ram" ? Math.max(one, another) : mean(one, another);
     });
-    const meanOf = (key: "meanRows" | "batchesPerSecond") => {
+    const meanOf = (key: "medianMs" | "meanRows" | "batchesPerSecond") => {
       const [one, another] = [run[key], other[key]];
       return one === undefined || another === undefined ? {} : { [key]: mean(one, another) };
     };
     const failures = run.failures + other.failures;
     const failureText = run.failureText ?? other.failureText;
-    const further = { ...meanOf("meanRows"), ...meanOf("batchesPerSecond"), failures };
+    const further = {
+      ...meanOf("medianMs"),
+      ...meanOf("meanRows"),
+      ...meanOf("batchesPerSecond"),
+      failures,
+    };
     return [name, { figures, ...further, ...(failureText !== undefined && { failureText }) }];
   });
   const spread = Math.max(a.spread ?? -1, b.spread ?? -1);
+  const cpu = a.cpu && b.cpu && { ms: a.cpu.ms + b.cpu.ms, requests: a.cpu.requests + b.cpu.requests };
   return {
     level: a.level,
     models: Object.fromEntries(models),
     measurements: countA + countB,
     ...(spread >= 0 && { spread }),
+    ...(cpu !== undefined && { cpu }),
   };
 }
 

@@ -343,6 +343,8 @@ export interface RealMeasuring {
   readonly options: MeasureOptions;
   readonly data: DataOptions;
   readonly seed: number;
+  /** Also takes the processor time of a request; the requests in flight then end before a level does. @default false */
+  readonly takesCpu?: boolean;
 }
 
 /**
@@ -366,7 +368,7 @@ async function measureModels(
   triton: Triton,
   names: readonly string[],
   level: AnalyzeLevel,
-  { options: whole, data: dataOptions, seed }: RealMeasuring,
+  { options: whole, data: dataOptions, seed, takesCpu = false }: RealMeasuring,
   signal: AbortSignal,
   share?: number,
 ): Promise<LevelRun> {
@@ -404,12 +406,28 @@ async function measureModels(
         warmupRequestCount > 0 ? generator.run(WARM_UP, warmupRequestCount) : undefined,
       ),
     );
+    const begin = process.cpuUsage();
     const results = await Promise.all(sessions.map((session) => measureLevel(session, loadLevel)));
+    const cpu = takesCpu && !signal.aborted && (await cpuOf(results, generators, begin));
     const models = Object.fromEntries(names.map((name, i) => [name, modelRunOf(results[i]!, memory)]));
-    return { level, models, ...windowSpread(results) };
+    return { level, models, ...cpu, ...windowSpread(results) };
   } finally {
     await Promise.all(generators.map((generator) => generator.close()));
   }
+}
+
+/** Processor time since `begin`, with the requests. Those that the last window cut have cost time too, so they end first. */
+async function cpuOf(
+  results: readonly LevelResult[],
+  generators: readonly LoadGenerator[],
+  begin: NodeJS.CpuUsage,
+): Promise<Pick<LevelRun, "cpu">> {
+  const rest = await Promise.all(generators.map((generator) => generator.pause()));
+  const { user, system } = process.cpuUsage(begin);
+  const counts = results.map(({ figures }, i) => {
+    return figures.requestCount + figures.failureCount + rest[i]!.records.count;
+  });
+  return { cpu: { ms: (user + system) / 1000, requests: counts.reduce((sum, count) => sum + count, 0) } };
 }
 
 /** Windows of a level that are compared for its noise: those whose figures count. */
@@ -459,6 +477,7 @@ function modelRunOf({ figures, server, fault }: LevelResult, memory: number): Mo
       perf_latency_p99: figures.latency.percentile(99),
       cpu_used_ram: memory,
     },
+    medianMs: figures.latency.percentile(50),
     ...(server !== undefined &&
       server.executionCount > 0 &&
       seconds > 0 && {

@@ -20,6 +20,15 @@ export function optimizeJson(result: OptimizeResult, command: string, toolVersio
   return `${JSON.stringify(file, number, 2)}\n`;
 }
 
+/** By what the forms were compared. */
+const COMPARED = {
+  rate:
+    "The goal rate compares rows a second of processor time (rows/CPU s), all threads of the program together. The rows a " +
+    "second of the clock (rows/s) depend on what else the machine did.",
+  latency: "The goal latency compares the median latency by the clock.",
+  size: "The goal size compares the sizes of the files.",
+} as const;
+
 const original = ({ variants }: OptimizeResult): VariantReport => variants[0]!;
 
 const kilobytes = (bytes: number) =>
@@ -27,7 +36,7 @@ const kilobytes = (bytes: number) =>
 
 /** One line for each form. */
 export function formsTable(result: OptimizeResult): string {
-  const header = ["form", "size", "error", "accuracy", "rows/s", "latency", "p99", "CPU/row", ""];
+  const header = ["form", "size", "error", "accuracy", "rows/s", "rows/CPU s", "latency", "p99", ""];
   const rows = result.variants.map((variant) => rowOf(variant, result));
   const widths = header.map((cell, i) => Math.max(cell.length, ...rows.map((row) => row[i]!.length)));
   const line = (row: readonly string[]) =>
@@ -42,7 +51,7 @@ export function formsTable(result: OptimizeResult): string {
 }
 
 function rowOf(variant: VariantReport, result: OptimizeResult): string[] {
-  const { comparison, cpuMs, fault, name, bytes } = variant;
+  const { comparison, fault, name, bytes } = variant;
   const run = bestRunFor(variant, result.goal, {});
   const errors = comparison?.outputs.filter(({ isReal }) => isReal).map(({ relative }) => relative) ?? [];
   const share = bytes > 0 && name !== "original" ? ` (${(bytes / original(result).bytes).toFixed(2)})` : "";
@@ -52,9 +61,9 @@ function rowOf(variant: VariantReport, result: OptimizeResult): string[] {
     errors.length === 0 ? "-" : percent(Math.max(...errors)),
     comparison?.accuracy === undefined ? "-" : percent(comparison.accuracy),
     run === undefined ? "-" : decimals(run.rate),
+    run === undefined ? "-" : decimals(1000 / run.cpuMs),
     run === undefined ? "-" : duration(run.latencyMs),
     run === undefined ? "-" : duration(run.p99Ms),
-    cpuMs === undefined ? "-" : duration(cpuMs),
     fault ?? "",
   ];
 }
@@ -84,6 +93,7 @@ ${formTable(result)}
 <h2>Errors of the outputs</h2>
 ${errorTable(variants)}
 <h2>Latency and rate</h2>
+<p>${escapeText(COMPARED[result.goal])}</p>
 ${loadTable(variants)}
 ${layerTables(variants)}`,
   );
@@ -120,7 +130,18 @@ function errorTable(variants: readonly VariantReport[]): string {
 }
 
 function loadTable(variants: readonly VariantReport[]): string {
-  const header = ["form", "rows", "in flight", "threads", "rows/s", "latency", "p99", "spread", "memory"];
+  const header = [
+    "form",
+    "rows",
+    "in flight",
+    "threads",
+    "rows/s",
+    "rows/CPU s",
+    "median latency",
+    "p99",
+    "spread",
+    "memory",
+  ];
   const rows = variants.flatMap(({ name, runs }) =>
     runs.map((run) => [
       name,
@@ -128,6 +149,7 @@ function loadTable(variants: readonly VariantReport[]): string {
       run.concurrency,
       run.threads || "default",
       decimals(run.rate),
+      decimals(1000 / run.cpuMs),
       duration(run.latencyMs),
       duration(run.p99Ms),
       percent(run.spread),

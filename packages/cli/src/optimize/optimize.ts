@@ -403,6 +403,7 @@ class OptimizeRun {
       },
       data: { inputData: [this.#inputs], batchSize, seed },
       seed,
+      takesCpu: true,
     };
   }
 
@@ -413,7 +414,12 @@ class OptimizeRun {
     for (const sample of this.set.samples) for (const { bytes } of sample.values()) hash.update(bytes);
     const { intervalMs, concurrency, keep, fixed, blockSize, method, percentile, reduceRange } = this.options;
     const load = { intervalMs, concurrency, keep, fixed, blockSize, method, percentile, reduceRange };
-    return JSON.stringify({ model: hash.digest("hex"), ...load, goal: this.#goal === "latency" });
+    return JSON.stringify({
+      model: hash.digest("hex"),
+      ...load,
+      takesCpu: true,
+      goal: this.#goal === "latency",
+    });
   }
 
   #say(text: string): void {

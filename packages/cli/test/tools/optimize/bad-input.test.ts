@@ -56,7 +56,7 @@ describe("files that are not models are refused by name", () => {
 
   it("a missing file, a directory without a model, and a file that is cut", async () => {
     expect(await errorOf(join(folder, "missing.onnx"))).toMatch(
-      /^99 error: .* model '.*missing\.onnx': expected a file or directory, cannot read it: ENOENT/,
+      /^99 error: Not found: model '.*missing\.onnx': expected a file or directory, cannot read it: ENOENT/,
     );
     mkdirSync(join(folder, "saved"));
     expect(await errorOf(join(folder, "saved"))).toContain("got a directory of TensorFlow");
@@ -71,6 +71,12 @@ describe("samples that do not fit are refused", () => {
     const path = file("product.onnx", product());
     expect(await errorOf(path, "--shape", "x:3,33")).toContain(
       `shape of input 'x' of the ONNX model '${path}': expected [-1,-1,32], got [1,3,33]`,
+    );
+    expect(await errorOf(path, "--shape", "z:3,32")).toContain(
+      `shape 'z': expected an input of the ONNX model '${path}' (x), got 'z'`,
+    );
+    expect(await errorOf(path, "--dimension", "width:3")).toContain(
+      `dimension 'width': expected a named dimension of the ONNX model '${path}' (rows, length), got 'width'`,
     );
     const labels = file("labels.txt", "1\n2\n");
     expect(await errorOf(path, "--labels", labels, "--samples", "1")).toContain(

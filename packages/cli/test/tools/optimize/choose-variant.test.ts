@@ -13,6 +13,7 @@ const run = (rate: number, others: Partial<VariantRun> = {}): VariantRun => ({
   threads: 0,
   concurrency: 1,
   rate,
+  cpuMs: 1000 / rate,
   latencyMs: 1000 / rate,
   p99Ms: 2000 / rate,
   memoryMb: 100,
@@ -46,7 +47,7 @@ describe("the choice of a form", () => {
     );
     expect(names).toEqual(["fast", "prompt", "small"]);
     expect(chooseVariant(forms, "rate", {})?.reason).toBe(
-      "highest rate of 4 forms that are within the limits: 900.0 rows/s with 8 rows a request, 9.00 times the original's, " +
+      "highest rate of 4 forms that are within the limits: 900.0 rows a second of processor time with 8 rows a request, 9.00 times the original's, " +
         "0.80 times the original's size",
     );
   });
@@ -54,8 +55,25 @@ describe("the choice of a form", () => {
   it("compares its size with the original also where that was not measured", () => {
     const forms = [form("original", 1000, [], "it did not answer"), form("fast", 250, [run(200)])];
     expect(chooseVariant(forms, "rate", {})?.reason).toBe(
-      "highest rate of the only form that is within the limits: 200.0 rows/s with 1 row a request, 0.25 times the original's size",
+      "highest rate of the only form that is within the limits: 200.0 rows a second of processor time with 1 row a request, 0.25 times the original's size",
     );
+  });
+
+  it("compares processor time for the goal rate, whatever the clock of a busy machine says", () => {
+    const forms = [original, form("lucky", 800, [run(500, { cpuMs: 9 })]), form("fast", 900, [run(90)])];
+    forms.push(form("fastest", 900, [run(80, { cpuMs: 5 }), run(70, { cpuMs: 4, batchSize: 8 })]));
+    expect(chooseVariant(forms, "rate", {})).toMatchObject({
+      variant: { name: "fastest" },
+      run: { cpuMs: 4 },
+    });
+  });
+
+  it("takes the number of threads of the chosen form by the clock, because threads add to processor time", () => {
+    const forms = [original, form("fast", 900, [run(500), run(800, { threads: 2, cpuMs: 2.5 })])];
+    expect(chooseVariant(forms, "rate", {})).toMatchObject({
+      variant: { name: "fast" },
+      run: { threads: 2 },
+    });
   });
 
   it("never takes a form with a fault, and the smaller one of two that are as fast", () => {
