@@ -150,8 +150,9 @@ describe("a server with a directory of prefixes", () => {
   });
 
   it("answers while the directory cannot be written", async () => {
+    const first = await tellOnce();
     const teller = start();
-    const first = await tell(teller);
+    await tell(teller);
     rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
     writeFileSync(folder, "");
     const second = await tell(teller, `A cat. ${PROMPT}`);
