@@ -40,18 +40,10 @@ export function generateSamples(
   inputs: readonly DescribedTensor[],
   { count = 16, rows = 1, shapes = {}, dimensions = {}, seed = 0 }: GenerateOptions = {},
 ): Sample[] {
-  checkNames(
-    model,
-    "shape",
-    shapes,
-    inputs.map(({ name }) => name),
-  );
-  checkNames(
-    model,
-    "dimension",
-    dimensions,
-    inputs.flatMap(({ name }) => dimensionsOf(model, name)).filter(Boolean),
-  );
+  const names = inputs.map(({ name }) => name);
+  checkNames(model, "shape", "an input", shapes, names);
+  const named = names.flatMap((name) => dimensionsOf(model, name)).filter(Boolean);
+  checkNames(model, "dimension", "a named dimension", dimensions, named);
   const random = randomNumbers(seed + 1);
   const bounds = new Map(inputs.map(({ name }) => [name, rowsLookedUp(model, name)]));
   return Array.from({ length: count }, () => {
@@ -76,12 +68,17 @@ function dimensionsOf(model: OnnxModel, input: string): readonly string[] {
   return found?.type?.tensorType?.shape?.dim.map(({ dimParam = "" }) => dimParam) ?? [];
 }
 
-function checkNames(model: OnnxModel, what: string, given: object, names: readonly string[]): void {
+function checkNames(
+  model: OnnxModel,
+  option: string,
+  expected: string,
+  given: object,
+  names: readonly string[],
+): void {
   const other = Object.keys(given).find((name) => !names.includes(name));
   if (other === undefined) return;
   const known = [...new Set(names)].join(", ") || "none";
-  const of = what === "shape" ? "an input" : "a named dimension";
-  const text = `${what} '${other}': expected ${of} of the ONNX model ${model.label} (${known}), got '${other}'`;
+  const text = `${option} '${other}': expected ${expected} of the ONNX model ${model.label} (${known}), got '${other}'`;
   throw errorFor("INVALID_INPUT", text);
 }
 

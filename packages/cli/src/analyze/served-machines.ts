@@ -416,7 +416,7 @@ async function measureModels(
   }
 }
 
-/** Processor time since `begin`, with the requests. Those that the last window cut have cost time too, so they end first. */
+/** Processor time since `begin`, and the requests that it served: also those that the last window cut, which end first. */
 async function cpuOf(
   results: readonly LevelResult[],
   generators: readonly LoadGenerator[],
