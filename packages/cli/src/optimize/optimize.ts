@@ -205,22 +205,24 @@ class OptimizeRun {
       samples,
       signal: this.#signal,
     });
-    const { size } = await stat(this.file);
-    const text = "the file as it is";
-    const written = [
-      await workshop.existing("original", text, this.file, size + (await this.#externalBytes())),
-    ];
-    for (const name of variants) {
-      if (this.#signal.aborted) break;
-      this.#say(`making ${name}`);
-      for (const variant of await workshop.make(name, this.#signal)) {
-        written.push(variant);
-        const { report } = variant;
-        if (report.fault !== undefined) this.#say(`${report.name}: ${report.fault}`);
+    const size = (await stat(this.file)).size + (await this.#externalBytes());
+    const written: WrittenVariant[] = [];
+    try {
+      written.push(await workshop.existing("original", "the file as it is", this.file, size));
+      for (const name of variants) {
+        this.#signal.throwIfAborted();
+        this.#say(`making ${name}`);
+        for (const variant of await workshop.make(name, this.#signal)) {
+          written.push(variant);
+          const { report } = variant;
+          if (report.fault !== undefined) this.#say(`${report.name}: ${report.fault}`);
+        }
       }
+      if (ownForm) for (const variant of ableOf(written)) written.push(await workshop.ownForm(variant));
+    } catch (error) {
+      // The report has the forms that were checked before the interruption.
+      if (!this.#signal.aborted || error !== this.#signal.reason) throw error;
     }
-    if (ownForm && !this.#signal.aborted)
-      for (const variant of ableOf(written)) written.push(await workshop.ownForm(variant));
     if (lowMemory) written.push(...ableOf(written).map((variant) => workshop.lowMemory(variant)));
     return written;
   }

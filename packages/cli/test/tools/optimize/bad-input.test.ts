@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -106,3 +106,26 @@ describe("samples that do not fit are refused", () => {
     );
   });
 });
+
+it.each(["making clean", "making static-int8"])(
+  "Ctrl-C at '%s' ends with a report of the forms until then",
+  async (step) => {
+    const path = file("interrupted.onnx", product());
+    const exportPath = join(folder, step);
+    const told: string[] = [];
+    let stop = () => {};
+    const terminal = {
+      write: (text: string) => void told.push(text),
+      writeError: (text: string) => {
+        told.push(text);
+        if (text.startsWith(step)) stop();
+      },
+      stopRequested: () => new Promise<void>((done) => (stop = done)),
+    };
+    expect(await optimizeCommand([path, "-e", exportPath], terminal)).toBe(130);
+    expect(told.join("")).toContain("Interrupted before a form was chosen.");
+    expect(told.join("")).not.toContain("measuring");
+    const { variants } = JSON.parse(readFileSync(join(exportPath, "report.json"), "utf8"));
+    expect(variants[0]).toMatchObject({ name: "original" });
+  },
+);
