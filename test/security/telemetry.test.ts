@@ -45,8 +45,16 @@ async function run(args: readonly string[], text: string, more: NodeJS.ProcessEn
     TMPDIR: at("tmp"),
     ORT_DISABLE_TELEMETRY: undefined,
   };
-  const started = new Program(process.execPath, args, { cwd: folder, env: { ...env, ...more } });
-  onTestFinished(() => started.signal("SIGKILL"));
+  const started = new Program(process.execPath, args, {
+    cwd: folder,
+    env: { ...env, ...more },
+    detached: true,
+  });
+  // The folder is removed after this, when none of the program's processes writes into it any more.
+  onTestFinished(async () => {
+    started.signalGroup("SIGKILL");
+    await started.ended;
+  });
   const output = await started.untilOutput(text, text.startsWith("Started") ? "stderr" : "stdout");
   return { folder, pid: Number(/ran in (\d+)\./.exec(output)?.[1] ?? started.pid) };
 }
@@ -118,10 +126,16 @@ describe.skipIf(note !== "")(`telemetry of ONNX Runtime${note}`, () => {
   it.each(places)("is on if the environment says so (%s)", async (place) => {
     const env = { ORT_DISABLE_TELEMETRY: "0" };
     const { folder, pid } = await run([program, place, irisModel.href], "ran in", env);
-    const files = await filesBelow(folder);
-    expect(files).toContain("cache/Microsoft/DeveloperTools/.onnxruntime/onnxruntime.db");
-    expect(files.find((file) => file.includes("mat-debug"))).toBeDefined();
-    expect((await opened(pid, folder)).files.join()).toContain("onnxruntime.db");
+    // A thread of ONNX Runtime makes the files while the model runs.
+    await expect
+      .poll(() => filesBelow(folder))
+      .toEqual(
+        expect.arrayContaining([
+          "cache/Microsoft/DeveloperTools/.onnxruntime/onnxruntime.db",
+          expect.stringContaining("mat-debug"),
+        ]),
+      );
+    await expect.poll(async () => (await opened(pid, folder)).files.join()).toContain("onnxruntime.db");
   });
 
   it("is off for an empty value", async () => {
@@ -139,10 +153,11 @@ describe.skipIf(note !== "")(`telemetry of ONNX Runtime${note}`, () => {
     const command = join(repositoryRoot, "packages/cli/dist/main.js");
     const args = [command, "serve", `--model-repository=${models}`, ...ports];
     const { folder, pid } = await run(args, "Started Metrics Service", { ORT_DISABLE_TELEMETRY: value });
-    const files = await filesBelow(folder);
-    expect(files.filter((file) => file.endsWith("onnxruntime.db"))).toEqual(expected);
+    const databases = async () =>
+      (await filesBelow(folder)).filter((file) => file.endsWith("onnxruntime.db"));
+    await expect.poll(databases).toEqual(expected);
     if (value !== undefined) return;
-    expect(files).toEqual([]);
+    expect(await filesBelow(folder)).toEqual([]);
     expect(await opened(pid, folder)).toEqual({ files: [], sockets: [] });
   });
 });
