@@ -165,7 +165,7 @@ describe("a response cache that cannot keep answers", () => {
       const logger = { error: (text: string) => void lines.push(text), warn() {}, info() {}, debug() {} };
       const handle = await bind({ get: () => undefined, set }, { logger });
       expect(await echo(handle, 1, { id: "first" })).toBe(1);
-      await vi.waitFor(() => expect(lines).toHaveLength(1));
+      await expect.poll(() => lines).toHaveLength(1);
       expect(lines[0]).toMatch(
         /^\[request id: first\] Failed to insert request_hash \[[^\]]+\] into response cache: no insertion$/,
       );

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { deflateRawSync, deflateSync, gzipSync } from "node:zlib";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { CompressionFormat, RequestMemoryOptions } from "../../src/request/request-memory.js";
 import { RequestMemory } from "../../src/request/request-memory.js";
 
@@ -126,7 +126,7 @@ describe("concurrent decompressions", () => {
     const last = unpack(gzipSync("x"));
     waiting.abort.abort();
     await expect(waiting.output).rejects.toMatchObject({ code: "CANCELLED" });
-    await vi.waitUntil(() => running.share.bytes > 2 * long.length, { interval: 1, timeout: 30_000 });
+    await expect.poll(() => running.share.bytes, { interval: 1 }).toBeGreaterThan(2 * long.length);
     running.abort.abort();
     await expect(running.output).rejects.toMatchObject({ code: "CANCELLED" });
     expect(running.share.bytes).toBeLessThan(512 * MIB);

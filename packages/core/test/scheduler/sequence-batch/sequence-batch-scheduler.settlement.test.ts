@@ -91,5 +91,4 @@ it.each(["direct", "oldest"] as const)(
       { numRuns: 150 },
     );
   },
-  30_000,
 );
