@@ -42,7 +42,16 @@ export default defineConfig({
         },
       },
       // These start browsers, installs and programs, which take a busy machine minutes.
-      { extends: true, test: { name: "long", include: [LONG], testTimeout: 180_000, hookTimeout: 180_000 } },
+      {
+        extends: true,
+        test: {
+          name: "long",
+          include: [LONG],
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          expect: { poll: { timeout: 150_000 } },
+        },
+      },
     ],
   },
 });

@@ -1,9 +1,9 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { freePorts } from "../support/free-ports.js";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
-import { freePorts } from "./free-ports.js";
 import type { ReplicaPorts } from "./replica.js";
 
 /** Debian's programs are in directories that a user's PATH may lack. */

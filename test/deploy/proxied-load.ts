@@ -27,7 +27,7 @@ export class ProxiedLoad implements AsyncDisposable {
   #stopped = false;
 
   constructor(proxy: FrontProxy, options: ClientOptions = {}) {
-    const all = { sequenceHeader: "x-sequence-id", timeoutMs: 30_000, ...options };
+    const all = { sequenceHeader: "x-sequence-id", timeoutMs: 120_000, ...options };
     this.#clients = {
       http: new HttpClient(proxy.http, all),
       grpc: new GrpcClient(proxy.grpc, all as object),

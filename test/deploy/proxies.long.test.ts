@@ -1,6 +1,6 @@
 import { InferenceServerClient } from "@tritonjs/client/grpc";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freePorts } from "./free-ports.js";
+import { freePorts } from "../support/free-ports.js";
 import { FrontProxy, type Product, programOf } from "./front-proxy.js";
 import { ProxiedLoad } from "./proxied-load.js";
 import { Replica } from "./replica.js";

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePorts } from "../support/free-ports.js";
 import { Program } from "../support/program.js";
-import { freePorts } from "./free-ports.js";
 import { programOf } from "./front-proxy.js";
 
 /** Debian's Redis on a port that it keeps when it starts again. Its data live in memory alone. */

@@ -6,6 +6,7 @@ import { remote } from "@tritonjs/backends/remote";
 import { InferenceServerClient } from "@tritonjs/client/grpc";
 import { Triton } from "@tritonjs/core";
 import { expect, onTestFinished, test } from "vitest";
+import { freePorts } from "../support/free-ports.js";
 import { repositoryRoot } from "../support/repository.js";
 
 /** Each of the processes starts twice, which takes long on a busy machine. */
@@ -16,12 +17,14 @@ const PROGRAM = join(repositoryRoot, "test", "e2e", "support", "replica-program.
 /** A replica in a process of its own, which can be killed and started again on the same port. */
 class ReplicaProcess {
   #child: ChildProcess | undefined;
-  port = 0;
   /** Whether it has answered a request since its last start. */
   hasAnswered = false;
 
+  private constructor(readonly port: number) {}
+
   static async start(): Promise<ReplicaProcess> {
-    const replica = new ReplicaProcess();
+    const [port] = await freePorts(1);
+    const replica = new ReplicaProcess(port!);
     onTestFinished(() => replica.kill());
     await replica.start();
     return replica;
@@ -46,8 +49,7 @@ class ReplicaProcess {
         if (printed.includes("answered")) this.hasAnswered = true;
       });
     });
-    this.port = Number(/port (\d+)\./.exec(printed)?.[1]);
-    expect(this.port).toBeGreaterThan(0);
+    expect(printed).toContain(`port ${this.port}.`);
   }
 
   async kill(): Promise<void> {

@@ -35,7 +35,7 @@ describe.skipIf(!hasBrowser)(`the page of dictation${withoutBrowser}`, () => {
     onTestFinished(() => browser.close());
     const { page, complaints } = await openPage(browser, server.url);
     await page.getByLabel("or a recording").setInputFiles(file);
-    await expect.poll(() => page.getByRole("status").first().textContent(), { timeout: 30_000 }).toBe("Done");
+    await expect.poll(() => page.getByRole("status").first().textContent()).toBe("Done");
     expect(await page.locator("output").textContent()).toBe(text);
     expect(await accessibilityFaults(page)).toEqual([]);
     expect(complaints).toEqual([]);
@@ -53,9 +53,9 @@ describe.skipIf(!hasBrowser)(`the page of dictation${withoutBrowser}`, () => {
     await page.getByRole("button", { name: "Speak" }).click();
     const output = page.locator("output");
     const words = text.split(" ");
-    await expect.poll(() => output.textContent(), { timeout: 30_000 }).toContain(words.at(-1));
+    await expect.poll(() => output.textContent()).toContain(words.at(-1));
     await page.getByRole("button", { name: "Stop" }).click();
-    await expect.poll(() => page.getByRole("button", { name: "Speak" }).count(), { timeout: 30_000 }).toBe(1);
+    await expect.poll(() => page.getByRole("button", { name: "Speak" }).count()).toBe(1);
     // The capture may begin a moment after the file does.
     expect(await output.textContent()).toContain(words.slice(2).join(" "));
   });

@@ -31,6 +31,7 @@ function runJest(name: string): Program {
       "--testMatch",
       `**/${name}.test.mjs`,
       "--no-watchman",
+      "--testTimeout=120000",
       "--cacheDirectory",
       join(project.folder, ".jest"),
     ],

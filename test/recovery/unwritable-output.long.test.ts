@@ -3,7 +3,7 @@ import { readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { freePorts } from "../deploy/free-ports.js";
+import { freePorts } from "../support/free-ports.js";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 import {

@@ -4,7 +4,7 @@ import { generateTexts, type TextOutcome } from "./text-run.js";
 
 const RUNS = [1, 2, 3, 4].map((seed) => ({ load: 0.9, count: 2400, seed }));
 
-describe("shortestFirst for a recorded mix of texts at 0.9 load", { timeout: 300_000 }, () => {
+describe("shortestFirst for a recorded mix of texts at 0.9 load", { timeout: 600_000 }, () => {
   it.each(["exact", "limit"] as const)(
     "brings the mean time to the last token to 0.7 at most, and no text waits three times p99, with a known length: %s",
     async (known) => {

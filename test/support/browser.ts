@@ -19,19 +19,20 @@ export const hasBrowser = executablePath !== undefined;
 /** Part of the name of a test that is skipped for lack of a browser. */
 export const withoutBrowser = hasBrowser ? "" : " (skipped: no Chromium is installed)";
 
+/** A busy machine starts a browser and draws a page in seconds, so a limit only ends a test that hangs. */
+const BUSY_MS = 100_000;
+
 export function openBrowser(args: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
     executablePath: executablePath!,
+    timeout: BUSY_MS,
     args: ["--no-sandbox", "--disable-dev-shm-usage", ...args],
   });
 }
 
-const BUSY_MS = 100_000;
-
 /** A page that keeps what its console and the content security policy complain of. */
 export async function openPage(browser: Browser, url: string, options: BrowserContextOptions = {}) {
   const page = await browser.newPage(options);
-  // A busy machine draws a page in seconds, so a limit only ends a test that hangs.
   page.setDefaultTimeout(BUSY_MS);
   const complaints: string[] = [];
   page.on("console", (message) => {

@@ -1,11 +1,11 @@
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { npmTool } from "../package/foreign-tools.js";
+import { freePorts } from "../support/free-ports.js";
 import { irisModel } from "../support/iris.js";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
@@ -15,15 +15,6 @@ const workerd = npmTool("workerd", "workerd", `${name}@1.20261117.1`, join(name,
 
 interface Answer {
   readonly outputs: readonly { readonly data: readonly number[] }[];
-}
-
-/** A port that is free now. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 describe.skipIf(workerd.path === undefined)(`a worker at the edge, in workerd${workerd.note}`, () => {
@@ -45,7 +36,7 @@ describe.skipIf(workerd.path === undefined)(`a worker at the edge, in workerd${w
     const wasm = "ort-wasm-simd-threaded.wasm";
     copyFileSync(join(repositoryRoot, "packages/onnxruntime-wasm/ort", wasm), join(folder, wasm));
     copyFileSync(fileURLToPath(irisModel), join(folder, "iris.onnx"));
-    const port = await freePort();
+    const [port] = await freePorts(1);
     writeFileSync(
       join(folder, "config.capnp"),
       `using Workerd = import "/workerd/workerd.capnp";
@@ -67,7 +58,7 @@ const main :Workerd.Worker = (
     program = new Program(workerd.path!, ["serve", join(folder, "config.capnp")], { cwd: folder });
     url = `http://127.0.0.1:${port}`;
     // It listens when it has compiled the worker.
-    await vi.waitFor(() => fetch(url), { timeout: 60_000 });
+    await vi.waitFor(() => fetch(url), { timeout: 240_000 });
   }, 300_000);
 
   afterAll(async () => {

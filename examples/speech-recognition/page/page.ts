@@ -40,21 +40,27 @@ function tell(error: unknown): void {
 
 /** Listens until the returned function is called. */
 async function listen(): Promise<() => Promise<void>> {
-  const constraints = { echoCancellation: false, noiseSuppression: false, autoGainControl: false };
-  const stream = await navigator.mediaDevices.getUserMedia({ audio: constraints });
   // The browser brings the samples to the network's rate.
   const audio = new AudioContext({ sampleRate: RATE });
-  await audio.audioWorklet.addModule("/worklet.js");
-  const pieces = new AudioWorkletNode(audio, "pieces", { channelCount: 1, channelCountMode: "explicit" });
-  const dictation = new Dictation();
-  pieces.port.onmessage = ({ data }) => void dictation.add(data).catch(tell);
-  audio.createMediaStreamSource(stream).connect(pieces);
-  return async () => {
-    for (const track of stream.getTracks()) track.stop();
-    pieces.port.onmessage = null;
+  try {
+    await audio.audioWorklet.addModule("/worklet.js");
+    const pieces = new AudioWorkletNode(audio, "pieces", { channelCount: 1, channelCountMode: "explicit" });
+    const dictation = new Dictation();
+    pieces.port.onmessage = ({ data }) => void dictation.add(data).catch(tell);
+    // The microphone opens last, so no word comes before there is a place for it.
+    const constraints = { echoCancellation: false, noiseSuppression: false, autoGainControl: false };
+    const stream = await navigator.mediaDevices.getUserMedia({ audio: constraints });
+    audio.createMediaStreamSource(stream).connect(pieces);
+    return async () => {
+      for (const track of stream.getTracks()) track.stop();
+      pieces.port.onmessage = null;
+      await audio.close();
+      await dictation.add(new Float32Array(), true);
+    };
+  } catch (error) {
     await audio.close();
-    await dictation.add(new Float32Array(), true);
-  };
+    throw error;
+  }
 }
 
 /** Sends a recording of any rate and format that the browser decodes. */

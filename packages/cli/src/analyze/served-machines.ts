@@ -372,7 +372,8 @@ async function measureModels(
   signal: AbortSignal,
   share?: number,
 ): Promise<LevelRun> {
-  const options = share === undefined ? whole : partOf(whole, share);
+  const longestIntervalMs = Math.max(3 * whole.intervalMs, PATIENCE_MS);
+  const options = { ...(share === undefined ? whole : partOf(whole, share)), longestIntervalMs };
   const generators: LoadGenerator[] = [];
   let memory = residentMegabytes();
   const onMoment = () => {
@@ -443,16 +444,18 @@ function windowSpread(results: readonly LevelResult[]): Pick<LevelRun, "spread">
 }
 
 /**
- * One window with this share of the time or the requests of three. A window in which a slow model answers nothing goes
- * on for as long as all three.
+ * A window in which a model answers nothing goes on for three windows, and at least for this long. A busy machine stops a
+ * program for longer than a short window.
  */
+const PATIENCE_MS = 5000;
+
+/** One window with this share of the time or the requests of three. */
 function partOf(options: MeasureOptions, share: number): MeasureOptions {
   const { requestCount } = options;
   return {
     ...options,
     maxTrials: 1,
     intervalMs: 3 * share * options.intervalMs,
-    longestIntervalMs: 3 * options.intervalMs,
     windowRequestCount: Math.ceil(3 * share * options.windowRequestCount),
     ...(requestCount !== undefined && { requestCount: Math.ceil(share * requestCount) }),
   };

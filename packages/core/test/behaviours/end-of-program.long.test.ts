@@ -9,7 +9,7 @@ const program = fileURLToPath(new URL("./fixtures/ends-without-close.mjs", impor
 /** Output of the program. It rejects if the program does not end by itself with exit code 0. */
 async function outputOf(...args: readonly string[]): Promise<string> {
   const { stdout } = await run(process.execPath, [program, ...args], {
-    timeout: 60_000,
+    timeout: 150_000,
     killSignal: "SIGKILL",
   });
   return stdout.trim();

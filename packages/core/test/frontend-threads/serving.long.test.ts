@@ -6,6 +6,7 @@ import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
 import { expect, it, onTestFinished } from "vitest";
 import { makeCertificates } from "../../../../test/support/certificates.js";
+import { freePorts } from "../../../../test/support/free-ports.js";
 import { askDouble, bindDouble, openTriton, serveInThreads } from "./support.js";
 
 it("several threads serve HTTP and gRPC at one port each, which port 0 chooses", async () => {
@@ -39,15 +40,6 @@ it("the addresses come in the order of the frontends, although threads are opene
   expect(Object.keys(addresses)).toEqual(["http", "own"]);
 });
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "localhost");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
-}
-
 it("a taken port is reported as on the main thread", async () => {
   const holder = createServer().listen(0, "127.0.0.1");
   await once(holder, "listening");
@@ -65,7 +57,7 @@ it("a client that gets an answer while the server starts keeps its connection", 
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => agent.destroy());
   for (let i = 0; i < 5; i++) {
-    const port = await freePort();
+    const [port] = await freePorts(1);
     const live = () =>
       new Promise<number | undefined>((resolve) => {
         const sent = get({ port, agent, path: "/v2/health/live" }, (answer) => {

@@ -23,5 +23,5 @@ test(
     expect(differences).toEqual([]);
     expect(batches).toBeGreaterThan(20 * RUNS);
   },
-  60_000 + 10_000 * RUNS,
+  180_000 + 10_000 * RUNS,
 );

@@ -5,7 +5,7 @@ import { compareMessage, compareStatus } from "./compare-call.js";
 import type { GrpcCase, JsonMessage, RecordedEvent, RecordedStatus } from "./grpc-case.js";
 import { decodeMessage, encodeMessage, findRpc } from "./protocol.js";
 
-const EVENT_TIMEOUT_MS = 10_000;
+const EVENT_TIMEOUT_MS = 120_000;
 
 /** Plays the client's side of a recorded stream and lists how the server's side differs. */
 export async function playStream(client: Client, recorded: GrpcCase): Promise<string[]> {

@@ -8,7 +8,7 @@ export interface Address {
   readonly port: number;
 }
 
-const ANSWER_TIMEOUT_MS = 15_000;
+const ANSWER_TIMEOUT_MS = 120_000;
 
 /**
  * Sends a recorded request on a connection of its own, byte for byte, and reads the answer. `undefined` when the

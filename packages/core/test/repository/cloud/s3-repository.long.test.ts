@@ -219,7 +219,8 @@ describe("a model in S3", () => {
     const logged = async (text: string) => {
       for await (const [line] of on(log, "line")) if (line.includes(text)) return;
     };
-    const changed = logged("successfully loaded 'm'");
+    // A poll may see the new version of m before it sees n.
+    const changed = Promise.all(["m", "n"].map((name) => logged(`successfully loaded '${name}'`)));
     await bucket.write({ ...model("n"), "m/2/weights.bin": "newer" });
     await changed;
     const gone = logged("successfully unloaded 'n'");
