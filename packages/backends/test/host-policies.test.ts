@@ -21,9 +21,10 @@ function allowedCores(path: string): string {
   }
 }
 
-/** Allowed cores of each thread of a process. */
+/** Allowed cores of each thread of a process, without those of threads that end meanwhile. */
 function threadsOf(pid: number | string): string[] {
-  return readdirSync(`/proc/${pid}/task`).map((thread) => allowedCores(`/proc/${pid}/task/${thread}`));
+  const threads = readdirSync(`/proc/${pid}/task`);
+  return threads.map((thread) => allowedCores(`/proc/${pid}/task/${thread}`)).filter((cores) => cores !== "");
 }
 
 /** Answers with the first core that its thread may use, whether its memory comes from node 0, and its process. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Triton, TritonError } from "@tritonjs/core";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { roundsOnnx } from "../../../../test/support/onnx-models.js";
 import { outcomesOf } from "../../../../test/support/outcome.js";
 import { Program } from "../../../../test/support/program.js";
@@ -107,7 +107,7 @@ describe("the engine 'native'", () => {
       });
       const answers = [1, 2, 1e9, 1e9].map((x) => handle.inferBatch({ x: [[x]] }));
       const outcomes = outcomesOf(answers);
-      await vi.waitFor(() => expect(handle.instances().some(({ busy }) => busy)).toBe(true));
+      await expect.poll(() => handle.instances().some(({ busy }) => busy)).toBe(true);
       await triton.close();
       for (const outcome of await outcomes) expect(outcome).toMatch(/^(done|UNAVAILABLE)/);
     }

@@ -17,7 +17,6 @@ describe.skipIf(vulkanEnvironment === undefined)(
       const program = fileURLToPath(new URL("../fixtures/webgpu-ensemble.mjs", import.meta.url));
       const { stdout } = await run(process.execPath, [program, join(folder.path, "matrix.onnx")], {
         env: vulkanEnvironment,
-        timeout: 120_000,
       });
       const { provider, oneByOne, wrong, warnings } = JSON.parse(stdout.trim().split("\n").at(-1)!);
       expect([provider, wrong, warnings]).toEqual(["webgpu", [], []]);

@@ -89,7 +89,8 @@ describe.each<Protocol>(["grpc", "http"])("replicas over %s", (protocol) => {
         return slow.model.begun;
       })
       .toBeGreaterThan(0);
-    await expect.poll(() => slow.model.cancelled).toBe(slow.model.begun);
+    // A request of before may still reach the slow replica, and is cancelled there too.
+    await expect.poll(() => slow.model.begun - slow.model.cancelled).toBe(0);
   });
 });
 
@@ -145,6 +146,9 @@ test("a name without addresses is reported with the reason", async () => {
 test("the time that is left travels to the replica", async () => {
   const one = await mortalReplica("grpc");
   const { infer } = await bound({ urls: one.url });
-  await expect(infer(1, 40)).rejects.toMatchObject({ code: "UNAVAILABLE" });
-  await expect.poll(() => one.model.cancelled).toBe(1);
+  // On a busy machine, the time may pass before the request reaches the replica.
+  for (let timeoutMs = 40; one.model.begun === 0; timeoutMs *= 2) {
+    await expect(infer(1, timeoutMs)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  }
+  await expect.poll(() => one.model.begun - one.model.cancelled).toBe(0);
 });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { hasPython, pythonProgram, withoutPython } from "../../../../test/support/python.js";
 import { repositoryRoot } from "../../../../test/support/repository.js";
 import { readArpa } from "../../src/speech/ngram-model.js";
 import { PrefixBeamSearch } from "../../src/speech/prefix-beam-search.js";
@@ -27,43 +28,46 @@ found = [
 print(json.dumps(found))
 `;
 
-it("finds the texts of the example's search in Python, with the same scores", () => {
-  const vocabulary = ["<blank>", "▁a", "b", "c", "▁d", "e"];
-  const hotWords = { "ab d": 2, dec: 0.5 };
-  const cases = fc.sample(framesOf(6, 5), { seed: 38, numRuns: 400 });
-  const given = {
-    vocabulary,
-    hotWords,
-    beam: 10,
-    cutoff: 0.9999,
-    ngram: arpa,
-    weight: 0.6,
-    wordBonus: 0.8,
-    cases: cases.map(({ logProbs, ids, width }) => ({ logProbs: [...logProbs], ids: [...ids], width })),
-  };
-  const folder = mkdtempSync(join(tmpdir(), "ctc-"));
-  try {
-    writeFileSync(join(folder, "given.json"), JSON.stringify(given));
-    const scoring = join(repositoryRoot, "examples/speech-recognition/models/scoring/1");
-    const text = execFileSync("python3", ["-c", program, scoring, join(folder, "given.json")], {
-      maxBuffer: 2 ** 28,
-    });
-    const wanted = JSON.parse(text.toString()) as readonly (readonly [number, readonly number[]])[][];
-    const settings = {
+it.skipIf(!hasPython)(
+  `finds the texts of the example's search in Python, with the same scores${withoutPython}`,
+  () => {
+    const vocabulary = ["<blank>", "▁a", "b", "c", "▁d", "e"];
+    const hotWords = { "ab d": 2, dec: 0.5 };
+    const cases = fc.sample(framesOf(6, 5), { seed: 38, numRuns: 400 });
+    const given = {
       vocabulary,
+      hotWords,
       beam: 10,
-      cutoffProb: 0.9999,
-      hotWords: new Map(Object.entries(hotWords)),
-      ngram: { table: readArpa(arpa), weight: 0.6, wordBonus: 0.8 },
+      cutoff: 0.9999,
+      ngram: arpa,
+      weight: 0.6,
+      wordBonus: 0.8,
+      cases: cases.map(({ logProbs, ids, width }) => ({ logProbs: [...logProbs], ids: [...ids], width })),
     };
-    for (const [i, { logProbs, ids, frames, width }] of cases.entries()) {
-      const search = new PrefixBeamSearch(settings);
-      search.advance(logProbs, ids, frames, width);
-      const found = search.results();
-      expect(found.map(({ units }) => units)).toEqual(wanted[i]!.map(([, units]) => units));
-      for (const [j, { score }] of found.entries()) expect(score).toBeCloseTo(wanted[i]![j]![0], 9);
+    const folder = mkdtempSync(join(tmpdir(), "ctc-"));
+    try {
+      writeFileSync(join(folder, "given.json"), JSON.stringify(given));
+      const scoring = join(repositoryRoot, "examples/speech-recognition/models/scoring/1");
+      const text = execFileSync(pythonProgram, ["-c", program, scoring, join(folder, "given.json")], {
+        maxBuffer: 2 ** 28,
+      });
+      const wanted = JSON.parse(text.toString()) as readonly (readonly [number, readonly number[]])[][];
+      const settings = {
+        vocabulary,
+        beam: 10,
+        cutoffProb: 0.9999,
+        hotWords: new Map(Object.entries(hotWords)),
+        ngram: { table: readArpa(arpa), weight: 0.6, wordBonus: 0.8 },
+      };
+      for (const [i, { logProbs, ids, frames, width }] of cases.entries()) {
+        const search = new PrefixBeamSearch(settings);
+        search.advance(logProbs, ids, frames, width);
+        const found = search.results();
+        expect(found.map(({ units }) => units)).toEqual(wanted[i]!.map(([, units]) => units));
+        for (const [j, { score }] of found.entries()) expect(score).toBeCloseTo(wanted[i]![j]![0], 9);
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
     }
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-});
+  },
+);

@@ -246,58 +246,54 @@ async function writeRepository(
   return { repository: join(directory, `${form}-${name}`), nameOf };
 }
 
-describe.skipIf(!isReached)(
-  `networks of npm packages without TensorFlow${note}`,
-  { timeout: 120_000 },
-  () => {
-    it.each(NETWORKS)("$name answers as its GraphModel, from a SavedModel", async (network) => {
-      expect(await compare(network, "tensorflow_savedmodel")).toBeLessThan(1e-4);
-    });
+describe.skipIf(!isReached)(`networks of npm packages without TensorFlow${note}`, () => {
+  it.each(NETWORKS)("$name answers as its GraphModel, from a SavedModel", async (network) => {
+    expect(await compare(network, "tensorflow_savedmodel")).toBeLessThan(1e-4);
+  });
 
-    it("loads a network that TensorFlow.js cannot run, and answers with its error", async () => {
-      const source = join(folders[BROKEN.from]!, BROKEN.path);
-      expect(await outcomeOf(sampleOf(BROKEN, source))).toMatch(/^INTERNAL TensorFlow: /);
-      const { repository } = await writeRepository(BROKEN, "tensorflow_savedmodel", {
-        model: readGraphModel(source),
-      });
-      await using triton = new Triton({ modelRepository: repository, logger: quiet });
-      await triton.ready();
-      const metadata = triton.service.modelMetadata(BROKEN.name, "");
-      expect(metadata).toMatchObject({ inputs: [{ name: "inputs", datatype: "BYTES" }] });
-      expect(await outcomeOf(answerOf(triton, BROKEN.name, inputsOf(metadata)))).toMatch(
-        /^INTERNAL TensorFlow: /,
-      );
+  it("loads a network that TensorFlow.js cannot run, and answers with its error", async () => {
+    const source = join(folders[BROKEN.from]!, BROKEN.path);
+    expect(await outcomeOf(sampleOf(BROKEN, source))).toMatch(/^INTERNAL TensorFlow: /);
+    const { repository } = await writeRepository(BROKEN, "tensorflow_savedmodel", {
+      model: readGraphModel(source),
     });
+    await using triton = new Triton({ modelRepository: repository, logger: quiet });
+    await triton.ready();
+    const metadata = triton.service.modelMetadata(BROKEN.name, "");
+    expect(metadata).toMatchObject({ inputs: [{ name: "inputs", datatype: "BYTES" }] });
+    expect(await outcomeOf(answerOf(triton, BROKEN.name, inputsOf(metadata)))).toMatch(
+      /^INTERNAL TensorFlow: /,
+    );
+  });
 
-    it("reads that network whole: it answers as its GraphModel where no tensor is disposed of", async () => {
-      const path = join(folders[BROKEN.from]!, BROKEN.path);
-      const source = readGraphModel(path);
-      const { repository } = await writeRepository(BROKEN, "tensorflow_savedmodel", { model: source });
-      const place = join(repository, BROKEN.name, "1", "model.savedmodel");
-      const { json, weightSpecs, weightData } = readSavedModel(place, "serving_default");
-      const text = "import numpy as np\ndef add(a, b):\n  return a + b\n";
-      await tf.setBackend("cpu");
-      const disposing = [
-        vi.spyOn(tf.Tensor.prototype, "dispose").mockReturnValue(),
-        vi.spyOn(tf.engine(), "disposeTensor").mockReturnValue(),
-      ];
-      try {
-        const answers = [];
-        const saved = { ...json.content, weightSpecs, weightData } as tf.io.ModelArtifacts;
-        for (const artifacts of [artifactsOf(path), saved]) {
-          const model = await tf.loadGraphModel({ load: async () => artifacts as tf.io.ModelArtifacts });
-          const results = await model.executeAsync({ inputs: tf.tensor1d([text], "string") });
-          answers.push((results as tf.Tensor[]).map((tensor) => [...tensor.dataSync()]));
-        }
-        expect(answers[1]).toEqual(answers[0]);
-        expect(answers[0]!.flat()).toContain("py");
-      } finally {
-        for (const one of disposing) one.mockRestore();
+  it("reads that network whole: it answers as its GraphModel where no tensor is disposed of", async () => {
+    const path = join(folders[BROKEN.from]!, BROKEN.path);
+    const source = readGraphModel(path);
+    const { repository } = await writeRepository(BROKEN, "tensorflow_savedmodel", { model: source });
+    const place = join(repository, BROKEN.name, "1", "model.savedmodel");
+    const { json, weightSpecs, weightData } = readSavedModel(place, "serving_default");
+    const text = "import numpy as np\ndef add(a, b):\n  return a + b\n";
+    await tf.setBackend("cpu");
+    const disposing = [
+      vi.spyOn(tf.Tensor.prototype, "dispose").mockReturnValue(),
+      vi.spyOn(tf.engine(), "disposeTensor").mockReturnValue(),
+    ];
+    try {
+      const answers = [];
+      const saved = { ...json.content, weightSpecs, weightData } as tf.io.ModelArtifacts;
+      for (const artifacts of [artifactsOf(path), saved]) {
+        const model = await tf.loadGraphModel({ load: async () => artifacts as tf.io.ModelArtifacts });
+        const results = await model.executeAsync({ inputs: tf.tensor1d([text], "string") });
+        answers.push((results as tf.Tensor[]).map((tensor) => [...tensor.dataSync()]));
       }
-    });
+      expect(answers[1]).toEqual(answers[0]);
+      expect(answers[0]!.flat()).toContain("py");
+    } finally {
+      for (const one of disposing) one.mockRestore();
+    }
+  });
 
-    it.each(NETWORKS.slice(0, 8))("$name answers as its GraphModel, from a frozen graph", async (network) => {
-      expect(await compare(network, "tensorflow_graphdef")).toBeLessThan(1e-4);
-    });
-  },
-);
+  it.each(NETWORKS.slice(0, 8))("$name answers as its GraphModel, from a frozen graph", async (network) => {
+    expect(await compare(network, "tensorflow_graphdef")).toBeLessThan(1e-4);
+  });
+});
