@@ -5,7 +5,7 @@ import { status } from "@grpc/grpc-js";
 import { RequestMemory } from "@tritonjs/core/frontend";
 import type { InferenceRequest } from "@tritonjs/core/testing";
 import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { FakeService } from "../support/fake-service.js";
 import { framed, rawCall, rawSession } from "../support/raw-call.js";
 import { serve } from "../support/serve.js";
@@ -44,7 +44,8 @@ async function open(options: Memory = { byteSize: LIMIT }, maxReceiveMessageSize
   const session = rawSession(address.url);
   const infer = (message: Uint8Array, headers: OutgoingHttpHeaders = {}) =>
     rawCall(session, framed(message, "grpc-encoding" in headers ? 1 : 0), headers);
-  const arrived = (count: number) => vi.waitUntil(() => requests.length >= count, { interval: 1 });
+  const arrived = (count: number) =>
+    expect.poll(() => requests.length, { interval: 1 }).toBeGreaterThanOrEqual(count);
   /** Occupies the only decompression until it is cancelled. */
   const takeTurn = () => {
     const abort = new AbortController();
@@ -134,7 +135,7 @@ describe("the request memory over http2", () => {
     await arrived(4);
     stream.write({ ...content, id: "e" });
     expect(await ended).toMatchObject({ code: status.UNAVAILABLE });
-    await vi.waitUntil(() => memory.usedBytes === 0);
+    await expect.poll(() => memory.usedBytes).toBe(0);
     expect(memory.refusals.BUDGET).toBe(1);
   });
 
@@ -153,9 +154,9 @@ describe("the request memory over http2", () => {
     expect(memory.usedBytes).toBe(0);
     const half = openRaw(session, {});
     half.write(framed(messageOf(3000)).subarray(0, 1000));
-    await vi.waitUntil(() => memory.usedBytes === 1000);
+    await expect.poll(() => memory.usedBytes).toBe(1000);
     half.close(8);
-    await vi.waitUntil(() => memory.usedBytes === 0);
+    await expect.poll(() => memory.usedBytes).toBe(0);
   });
 
   test("is freed when a client abandons its running request", async () => {
@@ -168,7 +169,7 @@ describe("the request memory over http2", () => {
     await arrived(2);
     expect(memory.usedBytes).toBe(2 * 3005);
     session.destroy();
-    await vi.waitUntil(() => memory.usedBytes === 0);
+    await expect.poll(() => memory.usedBytes).toBe(0);
   });
 });
 
@@ -178,7 +179,7 @@ describe("decompression over http2", () => {
     const endTurn = takeTurn();
     const before = memory.usedBytes;
     const call = infer(gzipSync(messageOf(3000)), { "grpc-encoding": "gzip" });
-    await vi.waitUntil(() => memory.usedBytes !== before);
+    await expect.poll(() => memory.usedBytes).not.toBe(before);
     await endTurn();
     await arrived(1);
     const stopped = frontend.stop();
@@ -204,9 +205,9 @@ describe("decompression over http2", () => {
     const call = openRaw(session, { "grpc-encoding": "gzip" });
     const body = Buffer.concat(Array<Buffer>(60).fill(gzipSync(Buffer.alloc(1 << 20))));
     call.end(framed(body, 1));
-    await vi.waitUntil(() => memory.usedBytes > body.length + 5, { interval: 1, timeout: 30_000 });
+    await expect.poll(() => memory.usedBytes, { interval: 1 }).toBeGreaterThan(body.length + 5);
     call.close(8);
-    await vi.waitUntil(() => memory.usedBytes === 0);
+    await expect.poll(() => memory.usedBytes).toBe(0);
     expect(requests).toEqual([]);
   });
 

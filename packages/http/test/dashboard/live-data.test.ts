@@ -110,7 +110,7 @@ describe("a viewer", () => {
       inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
       outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
       inferFunc: (requests) => requests.map(({ inputs }) => ({ y: inputs.x })),
-      config: { sequence: {}, maxBatchSize: 1 },
+      config: { sequence: { maxSequenceIdleMicroseconds: 60_000_000 }, maxBatchSize: 1 },
     });
     await echo.inferSample({ x: [1] }, { sequence: { id: 7, start: true } });
     const events = await Events.open(`${root}/api/events/stateful/1`);

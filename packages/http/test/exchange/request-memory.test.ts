@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { deflateSync, gzipSync } from "node:zlib";
 import { RequestMemory, type RequestShare } from "@tritonjs/core/frontend";
 import type { InferenceRequest } from "@tritonjs/core/testing";
-import { expect, it, onTestFinished, test, vi } from "vitest";
+import { expect, it, onTestFinished, test } from "vitest";
 import { fetchHandler } from "../../src/fetch.js";
 import { http } from "../../src/index.js";
 import { IdentityService, identityConfig } from "../support/identity-service.js";
@@ -164,7 +164,7 @@ test("a compressed body waits in line, and a stopping server waits for it", asyn
   const endTurn = takeTurn();
   const body = gzipSync("waiting");
   const answer = send(port, { path, headers: { ...raw, "content-encoding": "gzip" }, body });
-  await vi.waitUntil(() => shares[0]?.bytes === body.length);
+  await expect.poll(() => shares[0]?.bytes).toBe(body.length);
   const stopped = frontend.stop();
   await endTurn();
   expect((await answer).status).toBe(200);
@@ -195,10 +195,10 @@ test.each(["while it waits for its turn", "while it is unpacked"])(
       () => void socket.write(Buffer.concat([Buffer.from(head), body])),
     );
     const least = endTurn === undefined ? body.length + 1 : body.length;
-    await vi.waitUntil(() => (shares[0]?.bytes ?? 0) >= least, { interval: 1, timeout: 30_000 });
+    await expect.poll(() => shares[0]?.bytes ?? 0, { interval: 1 }).toBeGreaterThanOrEqual(least);
     socket.destroy();
     await gone(socket);
-    await vi.waitUntil(() => shares[0]!.bytes === 0, { interval: 1 });
+    await expect.poll(() => shares[0]!.bytes, { interval: 1 }).toBe(0);
     await endTurn?.();
     expect(used()).toBe(0);
     expect(service.requests).toEqual([]);
@@ -220,9 +220,9 @@ it("no bytes stay reserved when a client leaves while it sends", async () => {
   const { port, used } = await open();
   const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n`;
   const socket = connect(port, "localhost", () => void socket.write(`${head}${"x".repeat(1000)}`));
-  await vi.waitUntil(() => used() === 1000);
+  await expect.poll(used).toBe(1000);
   socket.destroy();
-  await vi.waitUntil(() => used() === 0);
+  await expect.poll(used).toBe(0);
 });
 
 it("a stream of responses holds its bytes until the last response", async () => {
