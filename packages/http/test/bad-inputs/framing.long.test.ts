@@ -18,7 +18,7 @@ describe("request bodies", () => {
     const declared = head(`Content-Length: ${large.length}`) + large;
     const chunked = `${head("Transfer-Encoding: chunked")}${large.length.toString(16)}\r\n${large}\r\n0\r\n\r\n`;
     for (const refused of [declared, chunked]) {
-      const answers = await sendRaw(server.port, refused + goodRequest, '"data":[1.0,2.0]');
+      const answers = await sendRaw(patientServer.port, refused + goodRequest, '"data":[1.0,2.0]');
       expect(answers).toMatch(/^HTTP\/1\.1 400 /);
       expect(answers).toContain("exceeds the maximum allowed input size of 8454144 bytes");
     }

@@ -45,7 +45,8 @@ it.each([
   const code = await perf(
     [
       ...["-m", "m", "-i", kind, "-u", url, ...load.split(" "), ...json, "--max-threads", "1"],
-      ...["-p", "200", "-r", "3", "-s", "9999", "-f", file("csv"), "--json", file("json")],
+      ...["--measurement-mode", "count_windows", "--measurement-request-count", "20"],
+      ...["-r", "3", "-s", "9999", "-f", file("csv"), "--json", file("json")],
       ...["--html", file("html"), "--profile-export-file", file("profile")],
     ],
     {

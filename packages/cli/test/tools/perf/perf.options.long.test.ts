@@ -98,7 +98,7 @@ beforeAll(async () => {
         total.sum += x.data[0]!;
         return { y: [[total.sum]] };
       }),
-    config: { sequence: {}, instanceGroup: [{ count: 4 }] },
+    config: { sequence: { maxSequenceIdleMicroseconds: 60_000_000 }, instanceGroup: [{ count: 4 }] },
   });
   const { addresses } = await triton.serve({ frontends: [http({ port: 0 }), grpc({ port: 0 })] });
   urls.http = `127.0.0.1:${addresses.http!.port}`;

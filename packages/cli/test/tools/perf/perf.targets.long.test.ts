@@ -45,7 +45,7 @@ beforeAll(async () => {
         total.sum += x.data[0]!;
         return { y: [[total.sum]] };
       }),
-    config: { sequence: {}, instanceGroup: [{ count: 4 }] },
+    config: { sequence: { maxSequenceIdleMicroseconds: 60_000_000 }, instanceGroup: [{ count: 4 }] },
   });
   const { addresses } = await triton.serve({ frontends: [http({ port: 0 }), grpc({ port: 0 })] });
   urls.http = `127.0.0.1:${addresses.http!.port}`;
@@ -102,7 +102,8 @@ describe("tritonjs perf", () => {
   });
 
   it("lets the requests in flight finish after the last level, and ends open sequences", async () => {
-    const args = `-u ${urls.http} --concurrency-range 3 -p 40 -r 3 -s 9999`;
+    const windows = "--measurement-mode count_windows --measurement-request-count 20";
+    const args = `-u ${urls.http} --concurrency-range 3 ${windows} -r 3 -s 9999`;
     const json = file("drained.json");
     expect(await runCommand(`-m sum ${args} --json ${json}`)).toMatchObject({ code: 0 });
     const [successes, failures] = countsOf("sum");

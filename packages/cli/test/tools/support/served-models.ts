@@ -84,7 +84,7 @@ export async function serveModels(): Promise<ServedModels> {
         total.sum += x.data[0]!;
         return { y: [[total.sum]] };
       }),
-    config: { sequence: {} },
+    config: { sequence: { maxSequenceIdleMicroseconds: 60_000_000 } },
   });
   triton.bind({
     modelName: "text",
