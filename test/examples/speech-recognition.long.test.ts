@@ -24,6 +24,9 @@ import { RepositoryOnDisk } from "../support/repository-on-disk.js";
 const folder = exampleFolder("speech-recognition");
 const repositories = ["models", "steps", "streaming"].map((name) => join(folder, name));
 
+/** All models start at once, so on two busy cores Python may need more than the 30 s that it has. */
+const PYTHON_SECONDS = "120";
+
 /** Hashes of the tutorial's configurations. */
 const CONFIGURATIONS = {
   attention_rescoring: "d33634b74be8ff45d0171d6d0c4da1620372207d8462374827a91a929d119228",
@@ -66,7 +69,8 @@ describe.skipIf(!hasPython)(`the example speech-recognition${withoutPython}`, ()
   let httpUrl: string;
   let grpcUrl: string;
   beforeAll(async () => {
-    triton = new Triton({ modelRepository: repositories, gpuFallback: "cpu" });
+    const python = { "stub-timeout-seconds": PYTHON_SECONDS };
+    triton = new Triton({ modelRepository: repositories, gpuFallback: "cpu", backendConfig: { python } });
     await triton.ready();
     const { addresses } = await triton.serve({
       frontends: [http({ port: 0 }), grpc({ port: 0 }), openai({ port: 0 })],
@@ -156,9 +160,10 @@ describe.skipIf(!hasPython)(`the example speech-recognition${withoutPython}`, ()
       const command = join(repositoryRoot, "packages/cli/dist/main.js");
       const addresses = ["--http-address=127.0.0.1", "--http-port=0", "--grpc-port=0", "--metrics-port=0"];
       const models = repositories.map((path) => `--model-repository=${path}`);
+      const python = `--backend-config=python,stub-timeout-seconds=${PYTHON_SECONDS}`;
       const server = Program.node(
         command,
-        ["serve", ...models, ...addresses, "--gpu-fallback=cpu"],
+        ["serve", ...models, ...addresses, "--gpu-fallback=cpu", python],
         repositoryRoot,
       );
       const text = await server.untilOutput("Started Metrics Service", "stderr");

@@ -61,6 +61,8 @@ describe("tritonjs serve of the tutorials' repository", () => {
       `--model-repository=${join(folder, "models")}`,
       `--substitute=${join(folder, "substitutes.json")}`,
       "--gpu-fallback=cpu",
+      // All models start at once, which takes a busy machine longer than the usual 30 s.
+      "--backend-config=python,stub-timeout-seconds=120",
       "--http-address=127.0.0.1 --http-port=0 --allow-grpc=false --allow-metrics=false".split(" "),
     ].flat();
     const server = Program.node(command, ["serve", ...options], repositoryRoot);
