@@ -72,7 +72,7 @@ describe("many requests to a full queue at once", () => {
   it("are accepted when there is room at their turn, and otherwise rejected", async () => {
     const { triton, model, waiting } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
     const settled: string[] = [];
-    // So many that most still wait when the queue has room, also where a turn of the event loop takes as long as a tick.
+    // Most of them still wait when the queue has room, even if a turn of the event loop takes as long as a tick.
     const count = 200;
     for (let i = 0; i < count; i++) {
       void exchangeOf(triton)

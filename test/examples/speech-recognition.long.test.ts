@@ -17,15 +17,18 @@ import { exampleFolder } from "../support/example-readme.js";
 import { expectPromisedOutput } from "../support/example-run.js";
 import { outcomeOf } from "../support/outcome.js";
 import { Program } from "../support/program.js";
-import { hasPython, pythonProgram, withoutPython } from "../support/python.js";
+import {
+  hasPython,
+  patientPython,
+  patientPythonOption,
+  pythonProgram,
+  withoutPython,
+} from "../support/python.js";
 import { repositoryRoot } from "../support/repository.js";
 import { RepositoryOnDisk } from "../support/repository-on-disk.js";
 
 const folder = exampleFolder("speech-recognition");
 const repositories = ["models", "steps", "streaming"].map((name) => join(folder, name));
-
-/** All models start at once, so on two busy cores Python may need more than the 30 s that it has. */
-const PYTHON_SECONDS = "120";
 
 /** Hashes of the tutorial's configurations. */
 const CONFIGURATIONS = {
@@ -69,8 +72,8 @@ describe.skipIf(!hasPython)(`the example speech-recognition${withoutPython}`, ()
   let httpUrl: string;
   let grpcUrl: string;
   beforeAll(async () => {
-    const python = { "stub-timeout-seconds": PYTHON_SECONDS };
-    triton = new Triton({ modelRepository: repositories, gpuFallback: "cpu", backendConfig: { python } });
+    const options = { gpuFallback: "cpu", backendConfig: patientPython } as const;
+    triton = new Triton({ modelRepository: repositories, ...options });
     await triton.ready();
     const { addresses } = await triton.serve({
       frontends: [http({ port: 0 }), grpc({ port: 0 }), openai({ port: 0 })],
@@ -160,10 +163,9 @@ describe.skipIf(!hasPython)(`the example speech-recognition${withoutPython}`, ()
       const command = join(repositoryRoot, "packages/cli/dist/main.js");
       const addresses = ["--http-address=127.0.0.1", "--http-port=0", "--grpc-port=0", "--metrics-port=0"];
       const models = repositories.map((path) => `--model-repository=${path}`);
-      const python = `--backend-config=python,stub-timeout-seconds=${PYTHON_SECONDS}`;
       const server = Program.node(
         command,
-        ["serve", ...models, ...addresses, "--gpu-fallback=cpu", python],
+        ["serve", ...models, ...addresses, "--gpu-fallback=cpu", patientPythonOption],
         repositoryRoot,
       );
       const text = await server.untilOutput("Started Metrics Service", "stderr");

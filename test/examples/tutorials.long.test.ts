@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { tutorialRows } from "../docs/tutorials-table.js";
 import { exampleFolder, promisedOutput, promisedSection } from "../support/example-readme.js";
 import { Program } from "../support/program.js";
-import { hasPython, withoutPython } from "../support/python.js";
+import { hasPython, patientPythonOption, withoutPython } from "../support/python.js";
 import { repositoryRoot } from "../support/repository.js";
 
 /** Programs and examples that run models of Python. */
@@ -61,8 +61,7 @@ describe("tritonjs serve of the tutorials' repository", () => {
       `--model-repository=${join(folder, "models")}`,
       `--substitute=${join(folder, "substitutes.json")}`,
       "--gpu-fallback=cpu",
-      // All models start at once, which takes a busy machine longer than the usual 30 s.
-      "--backend-config=python,stub-timeout-seconds=120",
+      patientPythonOption,
       "--http-address=127.0.0.1 --http-port=0 --allow-grpc=false --allow-metrics=false".split(" "),
     ].flat();
     const server = Program.node(command, ["serve", ...options], repositoryRoot);

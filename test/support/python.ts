@@ -13,6 +13,9 @@ export const pythonProgram = String(
 /** Backend settings for tests: many interpreters may start at once on a busy machine. */
 export const patientPython = { python: { "stub-timeout-seconds": "600" } };
 
+/** The same for `tritonjs serve`. */
+export const patientPythonOption = "--backend-config=python,stub-timeout-seconds=600";
+
 const findTorch = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)";
 
 /** Whether this Python also has torch, which TorchScript models need. */

@@ -11,12 +11,12 @@ import { repositoryRoot } from "../../../test/support/repository.js";
 const run = promisify(execFile);
 const program = fileURLToPath(new URL("./fixtures/ends-without-close.mjs", import.meta.url));
 
-/**
- * Output of the program. It rejects if the program ends with another exit code than 0. The limit of the test is the one
- * for a program that does not end, which the end of the run ends.
- */
+/** Output of the program. It rejects if the program does not end by itself with exit code 0. */
 async function outputOf(...args: readonly string[]): Promise<string> {
-  const { stdout } = await run(process.execPath, [program, ...args]);
+  const { stdout } = await run(process.execPath, [program, ...args], {
+    timeout: 150_000,
+    killSignal: "SIGKILL",
+  });
   return stdout.trim();
 }
 

@@ -221,7 +221,7 @@ class OptimizeRun {
       if (ownForm) for (const variant of ableOf(written)) written.push(await workshop.ownForm(variant));
     } catch (error) {
       // The report has the forms that were checked before the interruption.
-      if (!this.#signal.aborted || error !== this.#signal.reason) throw error;
+      if (error !== this.#signal.reason) throw error;
     }
     if (lowMemory) written.push(...ableOf(written).map((variant) => workshop.lowMemory(variant)));
     return written;
