@@ -10,16 +10,9 @@ export const REPOSITORIES = ["models", "steps", "streaming"].map(folder);
 /** Samples of 320 ms. */
 export const PIECE = 5120;
 
-/**
- * Opens the models. The tutorial's configurations ask for a GPU, and run without one. All models start at once, so on two
- * busy cores Python may need more than the 30 s that it has.
- */
+/** Opens the models. The tutorial's configurations ask for a GPU, and run without one. */
 export async function openSpeech(): Promise<Triton> {
-  const triton = new Triton({
-    modelRepository: REPOSITORIES,
-    gpuFallback: "cpu",
-    backendConfig: { python: { "stub-timeout-seconds": "120" } },
-  });
+  const triton = new Triton({ modelRepository: REPOSITORIES, gpuFallback: "cpu" });
   await triton.ready();
   return triton;
 }
