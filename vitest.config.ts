@@ -4,13 +4,29 @@ import { defineConfig } from "vitest/config";
 const LONG = "**/*.long.test.ts";
 
 /**
- * Folders whose tests start no workers and look neither into memory nor at the state of modules. Files of them share a
- * process, which imports what they have in common once: a third of the processor time.
+ * Folders whose tests look neither into memory nor at the state of modules. Files of them share a process, which imports
+ * what they have in common once: a third of the processor time.
  */
 const UNITS = [
   "packages/core/test/{batch,cache,config,model,request,scheduler,service,system}/**/*.test.ts",
   "packages/core/test/{tensor,time-travel,triton}/**/*.test.ts",
-  "packages/{client/test,grpc/test/handlers,llm/test/openai,cli/test/commands}/**/*.test.ts",
+  "packages/core/test/{behaviours,observe,repository}/**/*.test.ts",
+  "packages/{client/test,grpc/test/handlers,cli/test/commands,cli/test/tools}/**/*.test.ts",
+  "packages/http/test/{bad-inputs,exchange,infer,json,routes}/**/*.test.ts",
+  "packages/llm/test/{chat,generator,openai,sampling,structured,tokenizer}/**/*.test.ts",
+  "packages/protocol/test/{async,errors,grpc,tensor}/**/*.test.ts",
+  "packages/backends/test/{media,speech,trees}/**/*.test.ts",
+];
+
+/** Files of these folders that replace modules, change the process or look at its memory. */
+const ALONE = [
+  "packages/core/test/behaviours/{idle-model-memory,instance-updates,redis-cache}.test.ts",
+  "packages/core/test/observe/log/log-file.test.ts",
+  "packages/core/test/observe/machine/*.test.ts",
+  "packages/core/test/repository/{unloaded-versions,layout/model-times.faults}.test.ts",
+  "packages/protocol/test/tensor/bytes-array.test.ts",
+  "packages/cli/test/tools/{capture-replay,replay/replay.documentation}.test.ts",
+  "packages/backends/test/media/fbank-backend.test.ts",
 ];
 
 export default defineConfig({
@@ -31,7 +47,12 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: "units", include: UNITS, exclude: [LONG, "**/node_modules/**"], isolate: false },
+        test: {
+          name: "units",
+          include: UNITS,
+          exclude: [...ALONE, LONG, "**/node_modules/**"],
+          isolate: false,
+        },
       },
       {
         extends: true,
@@ -41,6 +62,7 @@ export default defineConfig({
           exclude: [...UNITS, LONG, "**/node_modules/**"],
         },
       },
+      { extends: true, test: { name: "alone", include: ALONE } },
       // These start browsers, installs and programs, which take a busy machine minutes.
       {
         extends: true,

@@ -17,6 +17,6 @@ runNode("scripts/check-names.mjs");
 const test = (...more) => runNode(tool("vitest", "vitest.mjs"), ["run", ...more]);
 if (args.length > 0) test(...args);
 else {
-  test("--project", "units", "--project", "behaviours");
+  test("--project", "!long");
   if (all) test("--project", "long");
 }

@@ -1,13 +1,17 @@
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { replayTrace } from "@tritonjs/cli/tools";
 import { batch, Triton } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { recordScheduling } from "@tritonjs/core/time-travel";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 
-const temporaryFolder = () => mkdtempSync(join(tmpdir(), "tapes-"));
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "tapes-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
 
 async function run(...args: string[]) {
   let [output, errors] = ["", ""];

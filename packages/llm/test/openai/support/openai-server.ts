@@ -1,17 +1,12 @@
 import { sample, type TensorSpec, Triton, type TritonOptions } from "@tritonjs/core";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import { type OpenAiOptions, openai } from "../../../src/openai/index.js";
-
-const opened: Triton[] = [];
-afterEach(async () => {
-  for (const triton of opened.splice(0)) await triton.close();
-});
 
 /** A server that is closed after the test. Warnings go to a list. */
 export function newTriton(options: TritonOptions = {}, warnings: string[] = []): Triton {
   const logger = { error() {}, warn: (text: string) => void warnings.push(text), info() {}, debug() {} };
   const triton = new Triton({ logger, ...options });
-  opened.push(triton);
+  onTestFinished(() => triton.close());
   return triton;
 }
 

@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BatcherOptions, InferOptions } from "@tritonjs/core";
 import { Triton } from "@tritonjs/core";
 import type { Backend } from "@tritonjs/core/backend";
 import ndarray from "ndarray";
-import { afterAll } from "vitest";
+import { KEPT } from "../../../../../../test/support/temporary-folder.js";
 import { Random } from "../../../../src/data/random.js";
 import { SharedCores } from "../../../../src/simulate/shared-cores.js";
 import { SimulationClock } from "../../../../src/simulate/simulation-clock.js";
@@ -27,13 +27,12 @@ export interface RecordedLoad {
   readonly concurrency?: number;
 }
 
-const folder = mkdtempSync(join(tmpdir(), "tritonjs-recordings-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = mkdtempSync(join(tmpdir(), `${KEPT}recordings-`));
 let recordings = 0;
 
 /**
- * Serves the load with a model whose batches take 4 ms and 0.5 ms for each row, and returns the trace file, which is
- * removed after the tests of the file.
+ * Serves the load with a model whose batches take 4 ms and 0.5 ms for each row, and returns the trace file, which
+ * stays until the end of the run.
  */
 export async function record({
   maxBatchSize,
