@@ -1,6 +1,6 @@
 /** Largest number of a repetition that has no end. */
 export const UNBOUNDED = Number.POSITIVE_INFINITY;
-/** Largest number of expressions that a search for a match may derive. */
+/** Largest number of expressions that the searches for matches may derive, from one {@link Regexes.beginSearches} on. */
 const MAX_SEARCH = 20_000;
 
 /** A search that found neither a match nor that there is none. The expression counts as too complex. */
@@ -17,8 +17,8 @@ export interface Regex {
   readonly nullable: boolean;
   /** True if a part is an intersection or a complement, so that it may have no match without being `none`. */
   readonly mayBeEmpty: boolean;
-  /** Derivatives that were made, by byte. */
-  readonly derived: Map<number, Regex>;
+  /** Derivatives that were made, by byte. Most expressions need none. */
+  derived: Map<number, Regex> | undefined;
   readonly form: Form;
 }
 
@@ -39,6 +39,8 @@ export class Regexes {
   readonly #known = new Map<string, Regex>();
   readonly #firstBytes = new Map<Regex, readonly number[]>();
   readonly #hasMatch = new Map<Regex, boolean>();
+  #searched = 0;
+
   /** Number of expressions that were made. */
   get size(): number {
     return this.#known.size;
@@ -197,9 +199,10 @@ export class Regexes {
 
   /** The rest that may follow a byte. */
   derive(regex: Regex, byte: number): Regex {
-    let derived = regex.derived.get(byte);
+    let derived = regex.derived?.get(byte);
     if (derived === undefined) {
       derived = this.#derive(regex, byte);
+      regex.derived ??= new Map();
       regex.derived.set(byte, derived);
     }
     return derived;
@@ -244,10 +247,15 @@ export class Regexes {
     }
   }
 
+  /** Gives the next searches their whole time. To be called for each grammar and each mask. */
+  beginSearches(): void {
+    this.#searched = 0;
+  }
+
   /**
    * True if a text matches.
    *
-   * @throws TooComplex if the search took too long
+   * @throws TooComplex if the searches took too long
    */
   hasMatch(regex: Regex): boolean {
     if (!regex.mayBeEmpty) return regex !== this.none;
@@ -277,11 +285,38 @@ export class Regexes {
         continue;
       }
       if (seen.has(next) || this.#hasMatch.get(next) === false) continue;
-      if (seen.size >= MAX_SEARCH) throw new TooComplex();
+      this.#countSearched();
       seen.add(next);
       way.push({ at: next, left: [...this.#startsOf(next)] });
     }
     return settle(false);
+  }
+
+  /**
+   * True if at least `count` texts match.
+   *
+   * @throws TooComplex if the searches took too long
+   */
+  hasTexts(regex: Regex, count: number): boolean {
+    let left = count;
+    const open = new Set<Regex>();
+    const search = (at: Regex): boolean => {
+      // A loop on the way to a match has no end of texts.
+      if (open.has(at) || (at.nullable && --left <= 0)) return true;
+      this.#countSearched();
+      open.add(at);
+      for (let byte = 0; byte < 256; byte++) {
+        const next = this.derive(at, byte);
+        if (next !== this.none && this.hasMatch(next) && search(next)) return true;
+      }
+      open.delete(at);
+      return false;
+    };
+    return count <= 0 || (this.hasMatch(regex) && search(regex));
+  }
+
+  #countSearched(): void {
+    if (++this.#searched > MAX_SEARCH) throw new TooComplex();
   }
 
   /** True if the expression matches the bytes. */
@@ -297,14 +332,15 @@ export class Regexes {
     if (starts !== undefined) return starts;
     const sets = new Set<ByteSet>();
     collectStarts(regex, sets);
-    const all = [...sets];
-    const byClass = new Map<string, number>();
-    for (let byte = 0; byte < 256; byte++) {
-      let key = "";
-      for (const set of all) key += has(set, byte) ? "1" : "0";
-      if (!byClass.has(key)) byClass.set(key, byte);
+    let classes: ByteSet[] = [ALL_BYTES];
+    for (const set of sets) {
+      classes = classes.flatMap((one) => {
+        const inside = one.map((word, i) => word & set[i]!);
+        const outside = one.map((word, i) => word & ~set[i]!);
+        return [inside, outside].filter((part) => part.some((word) => word !== 0));
+      });
     }
-    starts = [...byClass.values()];
+    starts = classes.map(firstOf).sort((a, b) => a - b);
     this.#firstBytes.set(regex, starts);
     return starts;
   }
@@ -312,7 +348,7 @@ export class Regexes {
   #make(key: string, form: Form, nullable: boolean, mayBeEmpty: boolean): Regex {
     let made = this.#known.get(key);
     if (made === undefined) {
-      made = { id: this.#known.size, nullable, mayBeEmpty, derived: new Map(), form };
+      made = { id: this.#known.size, nullable, mayBeEmpty, derived: undefined, form };
       this.#known.set(key, made);
     }
     return made;
@@ -326,6 +362,14 @@ const DIGITS_AND_POINT: readonly ByteSet[] = Array.from({ length: 11 }, (_, i) =
   const byte = i === 10 ? POINT : ZERO + i;
   return Array.from({ length: 8 }, (_, word) => (word === byte >> 5 ? 1 << (byte & 31) : 0));
 });
+
+const ALL_BYTES: ByteSet = new Array(8).fill(-1);
+
+/** The smallest byte of a set that is not empty. */
+function firstOf(set: ByteSet): number {
+  const word = set.findIndex((one) => one !== 0);
+  return 32 * word + 31 - Math.clz32(set[word]! & -set[word]!);
+}
 
 function has(set: ByteSet, byte: number): boolean {
   return ((set[byte >> 5]! >>> (byte & 31)) & 1) === 1;

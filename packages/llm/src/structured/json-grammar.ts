@@ -1,12 +1,11 @@
-import { type Regex, type Regexes, UNBOUNDED } from "./byte-regex.js";
+import { type Regex, type Regexes, TooComplex, UNBOUNDED } from "./byte-regex.js";
 import type { Part } from "./grammar.js";
 import { JsonText } from "./json-text.js";
+import { namesIn, type OtherProperties } from "./object-keys.js";
 import { InvalidSchema } from "./schema-keywords.js";
 import { SchemaReader } from "./schema-reader.js";
 import { type ArrayForm, type ObjectForm, tupleLength, type Values } from "./shape.js";
 
-/** Number of patterns of a rule for which all combinations of matching ones are told apart. */
-const MAX_PATTERNS = 4;
 /** Largest number of values that a schema may describe. */
 const MAX_VALUES = 50_000;
 
@@ -29,8 +28,8 @@ export interface JsonGrammar {
  */
 export function jsonGrammar(schema: unknown, isStrict: boolean, text = new JsonText()): JsonGrammar {
   const { regexes, plainChars } = text;
-  const reader = new SchemaReader(schema, text);
-  const writer = new JsonWriter(reader, text, isStrict);
+  const reader = new SchemaReader(schema, text, isStrict);
+  const writer = new JsonWriter(reader, text);
   writer.visitAll(reader.root);
   if (!reader.isInhabited(reader.root) && reader.unheld.length === 0) {
     throw new InvalidSchema("no value fits the schema");
@@ -44,15 +43,9 @@ interface Property {
   readonly isRequired: boolean;
 }
 
-/** Properties without a name of their own: an expression of the key with its quotation marks, and their values. */
-interface Others {
-  readonly key: Regex;
-  readonly values: Values;
-}
-
 interface ObjectPlan {
   readonly properties: readonly Property[];
-  readonly others: readonly Others[];
+  readonly others: readonly OtherProperties[];
   readonly min: number;
   readonly max: number;
   /** Number of required properties from each position on. */
@@ -64,6 +57,10 @@ class JsonWriter {
   readonly regexes: Regexes;
   readonly #values = new Map<Values, Part>();
   readonly #plans = new Map<ObjectForm, ObjectPlan | undefined>();
+  /** Arrays whose items cannot be held apart. */
+  readonly #repeating = new Set<ArrayForm>();
+  /** Lets a token end, and not go on: no text has this byte. */
+  readonly #barrier: Part;
   readonly #openBrace: Part;
   readonly #closeBrace: Part;
   readonly #openBracket: Part;
@@ -74,11 +71,11 @@ class JsonWriter {
   constructor(
     readonly reader: SchemaReader,
     readonly text: JsonText,
-    readonly isStrict: boolean,
   ) {
     const { space, regexes } = text;
     this.regexes = regexes;
     const literal = (char: string) => regexes.text(char);
+    this.#barrier = { regex: regexes.range(0xff, 0xff) };
     this.#openBrace = { regex: literal("{") };
     this.#closeBrace = { regex: regexes.sequence(space, literal("}")) };
     this.#openBracket = { regex: literal("[") };
@@ -99,10 +96,11 @@ class JsonWriter {
         for (let i = 0; i <= Math.min(tuple, form.max - 1); i++) {
           const item = this.reader.ofItem(form, i);
           add(item);
-          if (!form.isUnique || form.max <= 1 || !this.reader.isInhabited(item)) continue;
-          if (this.#distinctScalars(item, []) === this.regexes.none) {
-            this.reader.report("uniqueItems of arrays or objects", values.fit[0]!);
-          }
+        }
+        const problem = form.isUnique && form.max > 1 ? this.#unheldUniqueness(form) : undefined;
+        if (problem !== undefined) {
+          this.reader.report(`uniqueItems ${problem}`, values.fit[0]!);
+          this.#repeating.add(form);
         }
       }
       for (const form of shape.objects) {
@@ -127,7 +125,7 @@ class JsonWriter {
     const choices: (readonly Part[])[] = scalars === this.regexes.none ? [] : [[{ regex: scalars }]];
     for (const form of arrays) {
       if (!this.reader.hasArray(form)) continue;
-      const isUnique = form.isUnique && form.max > 1;
+      const isUnique = form.isUnique && form.max > 1 && !this.#repeating.has(form);
       const items = isUnique
         ? { choices: () => this.#uniqueItems(form, [], 0, true) }
         : this.#items(form, 0, new Map());
@@ -163,6 +161,26 @@ class JsonWriter {
     return choices;
   }
 
+  /** Why a grammar cannot hold the items of an array apart; undefined if it can. */
+  #unheldUniqueness(form: ArrayForm): string | undefined {
+    const rest = tupleLength(form);
+    for (let i = 0; i <= Math.min(rest, form.max - 1); i++) {
+      const item = this.reader.ofItem(form, i);
+      if (!this.reader.isInhabited(item)) continue;
+      const scalars = this.#distinctScalars(item, []);
+      if (scalars === this.regexes.none) return "of arrays or objects";
+      // However the items before are chosen, one is left.
+      const needed = i < rest ? Math.min(i + 1, form.min) : form.min;
+      try {
+        if (!this.regexes.hasTexts(scalars, needed)) return `of ${form.min} items with fewer values`;
+      } catch (error) {
+        if (!(error instanceof TooComplex)) throw error;
+        return "of items that are too complex";
+      }
+    }
+    return undefined;
+  }
+
   /** Scalars of some values that are not among the JSON texts of others, each with one text. */
   #distinctScalars(values: Values, others: readonly string[]): Regex {
     const { regexes, text } = this;
@@ -179,8 +197,8 @@ class JsonWriter {
   }
 
   /**
-   * The items of an array without equal ones after some. The text of an item is known only when it was written, so a
-   * mask lets the item after it begin, but not end: that is for the next token.
+   * The items of an array without equal ones after some. The text of an item is known only when it was written. So a
+   * mask lets the item after it begin if that is any string, and otherwise ends the token at the comma.
    */
   #uniqueItems(
     form: ArrayForm,
@@ -190,17 +208,24 @@ class JsonWriter {
   ): readonly (readonly Part[])[] {
     const choices: (readonly Part[])[] = count >= form.min ? [[this.#closeBracket]] : [];
     if (count >= form.max) return choices;
-    const regex = this.#distinctScalars(this.reader.ofItem(form, count), before);
-    if (regex === this.regexes.none) return choices;
-    const after: Part = isKnown
-      ? {
-          choicesAfter: (item) =>
-            item === undefined
-              ? this.#uniqueItems(form, before, count + 1, false)
-              : this.#uniqueItems(form, [...before, item], count + 1, true),
-        }
-      : { regex: this.regexes.none };
-    choices.push([...(count === 0 ? [] : [this.#comma]), this.#space, { regex }, after]);
+    const item = this.reader.ofItem(form, count);
+    const scalars = this.#distinctScalars(item, before);
+    if (scalars === this.regexes.none) return choices;
+    const isAnyString = this.#distinctScalars(item, []) === this.text.canonicalString;
+    const separator = [...(count === 0 ? [] : [this.#comma]), this.#space];
+    if (isKnown) {
+      const after: Part = {
+        choicesAfter: (item) =>
+          item === undefined
+            ? this.#uniqueItems(form, before, count + 1, false)
+            : this.#uniqueItems(form, [...before, item], count + 1, true),
+      };
+      choices.push([...separator, { regex: scalars }, after]);
+    } else if (isAnyString) {
+      choices.push([...separator, { regex: scalars }, this.#barrier]);
+    } else if (this.regexes.hasTexts(scalars, 2)) {
+      choices.push([this.#comma, this.#barrier]);
+    }
     return choices;
   }
 
@@ -211,7 +236,7 @@ class JsonWriter {
   }
 
   #newPlan(form: ObjectForm): ObjectPlan | undefined {
-    const names = new Set([...form.rules.flatMap(({ named }) => [...named.keys()]), ...form.required]);
+    const names = namesIn(form);
     const properties: Property[] = [];
     for (const name of names) {
       const isRequired = form.required.has(name);
@@ -223,41 +248,11 @@ class JsonWriter {
     const requiredFrom: number[] = [0];
     for (const { isRequired } of [...properties].reverse())
       requiredFrom.unshift(requiredFrom[0]! + Number(isRequired));
-    const others = this.#othersOf(form, names);
+    const others = this.reader.othersOf(form).filter(({ values }) => this.reader.isInhabited(values));
     // Other properties may have the same name, so they count as one.
     if (properties.length + (others.length > 0 ? 1 : 0) < form.min || requiredFrom[0]! > form.max)
       return undefined;
     return { properties, others, min: form.min, max: form.max, requiredFrom, parts: new Map() };
-  }
-
-  #othersOf(form: ObjectForm, names: ReadonlySet<string>): Others[] {
-    const { regexes, text, reader } = this;
-    const isMentioned = form.rules.some(({ named, patterns }) => named.size > 0 || patterns.length > 0);
-    const isClosed = this.isStrict && isMentioned && form.rules.every(({ others }) => others === undefined);
-    const free = regexes.any(...[...names].map((name) => text.literal(name)));
-    const keys = regexes.both(text.quoted(text.canonicalText), regexes.not(free), ...form.keys);
-    // Each way in which a key may match the patterns of the rules.
-    let found: Others[] = [{ key: keys, values: reader.anything }];
-    for (const { patterns, others } of form.rules) {
-      const none = regexes.not(regexes.any(...patterns.map(({ key }) => key)));
-      const combinations = subsets(patterns, patterns.length <= MAX_PATTERNS ? patterns.length : 1);
-      found = found.flatMap(({ key, values }) =>
-        combinations.flatMap((matched) => {
-          const isOther = matched.length === 0;
-          if (isOther && isClosed) return [];
-          const left = patterns.filter((one) => !matched.includes(one));
-          const narrowed = isOther
-            ? regexes.both(key, none)
-            : regexes.both(key, ...matched.map((one) => one.key), ...left.map((one) => regexes.not(one.key)));
-          const own = isOther ? (others === undefined ? [] : [others]) : matched.map((one) => one.values);
-          const all = reader.allOf([values, ...own]);
-          return regexes.hasMatch(narrowed) && reader.isInhabited(all)
-            ? [{ key: narrowed, values: all }]
-            : [];
-        }),
-      );
-    }
-    return found;
   }
 
   /**
@@ -325,13 +320,4 @@ function distinctTexts(regexes: Regexes, own: Regex, any: Regex, canonical: Rege
   if (own === regexes.none || own === any) return own === any ? canonical : own;
   const both = regexes.both(own, canonical);
   return regexes.hasMatch(both) ? both : regexes.none;
-}
-
-/** Subsets of at most `size` members, the empty one first. */
-function subsets<T>(members: readonly T[], size: number): T[][] {
-  let found: T[][] = [[]];
-  for (const member of members) {
-    found = [...found, ...found.filter((one) => one.length < size).map((one) => [...one, member])];
-  }
-  return found;
 }

@@ -61,7 +61,7 @@ export class KeywordReader {
           min: 0,
           max: UNBOUNDED,
         });
-      } else {
+      } else if (typeof value !== "number" || Number.isFinite(value)) {
         const kind = value === null ? "null" : (typeof value as "string");
         texts[kind].push(this.text.literal(value as string));
       }
@@ -210,7 +210,8 @@ export class KeywordReader {
               others: others === undefined ? undefined : values(others, "additionalProperties"),
             },
           ];
-    const required = Array.isArray(schema.required) ? schema.required : [];
+    // In draft 3, a property had `required: true` itself.
+    const required = typeof schema.required === "boolean" ? [] : schemasOf(schema, "required", node.path);
     return [
       {
         rules,
@@ -281,33 +282,6 @@ function countOf(schema: Schema, name: string, path: string): number | undefined
   throw new InvalidSchema(
     `expected a number of at least 0 as ${name} at ${path || "the root"}, got ${nameOfValue(value)}`,
   );
-}
-
-/** Schemas by their `$id`, `id` and `$anchor`. */
-export function collectAnchors(
-  value: unknown,
-  base: string,
-  anchors: Map<string, unknown>,
-  depth: number,
-): void {
-  if (typeof value !== "object" || value === null || depth > 200) return;
-  let own = base;
-  if (isSchema(value)) {
-    const id = value.$id ?? value.id;
-    if (typeof id === "string") {
-      own = id.replace(/#$/, "");
-      anchors.set(id, value);
-      anchors.set(own, value);
-      const name = id.split("/").at(-1);
-      if (name !== undefined && name !== "" && !anchors.has(name)) anchors.set(name, value);
-    }
-    for (const anchor of [value.$anchor, value.$dynamicAnchor]) {
-      if (typeof anchor !== "string") continue;
-      anchors.set(`#${anchor}`, value);
-      anchors.set(`${own}#${anchor}`, value);
-    }
-  }
-  for (const one of Object.values(value)) collectAnchors(one, own, anchors, depth + 1);
 }
 
 const DATE =

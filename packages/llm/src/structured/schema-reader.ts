@@ -1,8 +1,9 @@
 import { type Regex, type Regexes, UNBOUNDED } from "./byte-regex.js";
 import type { JsonText } from "./json-text.js";
+import { namesIn, ObjectKeys, type OtherProperties } from "./object-keys.js";
+import { SchemaReferences } from "./references.js";
 import {
   type Bound,
-  collectAnchors,
   entriesOf,
   InvalidSchema,
   isSchema,
@@ -46,7 +47,7 @@ export class SchemaReader {
   };
   readonly #open = new Set<SchemaNode>();
   readonly #inhabited = { fewer: new Map<Values, boolean>(), more: new Map<Values, boolean>() };
-  readonly #anchors = new Map<string, unknown>();
+  readonly #references: SchemaReferences;
   readonly #found = new Set<string>();
   private readonly regexes: Regexes;
   readonly anything: Values;
@@ -55,11 +56,13 @@ export class SchemaReader {
   readonly #any: ValueShape;
   readonly #none: ValueShape;
   readonly #keywords: KeywordReader;
+  readonly #keys: ObjectKeys;
   #depth = 0;
 
   constructor(
-    private readonly document: unknown,
+    document: unknown,
     private readonly text: JsonText,
+    isStrict: boolean,
   ) {
     this.regexes = text.regexes;
     const { none } = this.regexes;
@@ -73,10 +76,11 @@ export class SchemaReader {
       objects: [{ rules: [], required: new Set(), keys: [], min: 0, max: UNBOUNDED }],
     };
     this.#keywords = new KeywordReader(this, text);
-    collectAnchors(document, "", this.#anchors, 0);
+    this.#references = new SchemaReferences(document);
     this.anything = this.valuesOf([this.node(true, "")]);
     this.nothing = this.valuesOf([this.node(false, "")]);
     this.root = this.valuesOf([this.node(document, "")]);
+    this.#keys = new ObjectKeys(this, text, isStrict);
   }
 
   /** Keywords that are not held, with their places, such as `uniqueItems in properties.list`. */
@@ -141,6 +145,11 @@ export class SchemaReader {
     return keys.every((one) => this.regexes.matches(one, keyBytes(name)));
   }
 
+  /** Properties that an object may have beside those with names, if there are values for them. */
+  othersOf(form: ObjectForm): readonly OtherProperties[] {
+    return this.#keys.othersOf(form);
+  }
+
   /** The values of an item. */
   ofItem({ rules }: ArrayForm, index: number): Values {
     const found = rules.map(({ first, rest }) => first[index] ?? rest ?? this.anything);
@@ -190,7 +199,16 @@ export class SchemaReader {
       if (!this.takesKey(form, name)) return false;
       if (!this.isInhabited(this.ofProperty(form, name), bound, open)) return false;
     }
-    return true;
+    if (bound === "more" || form.required.size >= form.min) return true;
+    let count = form.required.size;
+    for (const name of namesIn(form)) {
+      if (form.required.has(name) || !this.takesKey(form, name)) continue;
+      if (this.isInhabited(this.ofProperty(form, name), bound, open)) count++;
+      if (count >= form.min) return true;
+    }
+    // Other properties may have the same name, so they count as one.
+    if (count + 1 < form.min) return false;
+    return this.othersOf(form).some(({ values }) => this.isInhabited(values, bound, open));
   }
 
   #shapeOf(node: SchemaNode, bound: Bound): ValueShape {
@@ -221,9 +239,13 @@ export class SchemaReader {
     const at = (name: string) => (path === "" ? name : `${path}.${name}`);
     const shapeAt = (one: unknown, name: string) => this.#shapeOf(this.node(one, at(name)), bound);
     let shape = this.#ownShape(node, schema, bound);
-    const reference = schema.$ref ?? schema.$recursiveRef ?? schema.$dynamicRef;
-    if (reference !== undefined) {
-      shape = this.#both(shape, this.#shapeOf(this.#referred(reference, node), bound), node);
+    for (const [reference, found] of this.#references.of(schema)) {
+      if (found === undefined) {
+        throw new InvalidSchema(`cannot find ${reference}, which ${path || "the root"} refers to`);
+      }
+      if (!found.isCertain) this.report(`the reference ${reference}, which depends on its caller`, node);
+      const referred = this.node(found.schema, reference.replace(/^#\/?/, "").replaceAll("/", "."));
+      shape = this.#both(shape, this.#shapeOf(referred, bound), node);
     }
     for (const [i, one] of schemasOf(schema, "allOf", path).entries()) {
       shape = this.#both(shape, shapeAt(one, `allOf[${i}]`), node);
@@ -262,39 +284,17 @@ export class SchemaReader {
         node,
       );
     if (bound === "more") return this.#both(shape, either(), node);
-    const alone = unique.map((one) => {
+    const once = unique.filter((one) => members.indexOf(one) === members.lastIndexOf(one));
+    const alone = once.map((one) => {
       let own = this.#both(shape, this.#shapeOf(one, bound), node);
       for (const other of unique) if (other !== one) own = this.#without(own, other, node, bound);
       return own;
     });
     const union = this.#union(alone, node);
     if (!this.#isNone(union)) return union;
-    this.report("oneOf with overlapping members", node);
-    return this.#both(shape, either(), node);
-  }
-
-  #referred(reference: unknown, node: SchemaNode): SchemaNode {
-    const text = String(reference);
-    const found = this.#anchors.get(text) ?? this.#anchors.get(text.replace(/#$/, ""));
-    if (found !== undefined) return this.node(found, text);
-    const hash = text.indexOf("#");
-    const base = hash <= 0 ? this.document : this.#anchors.get(text.slice(0, hash));
-    const pointer = hash < 0 ? undefined : decodeURIComponent(text.slice(hash + 1));
-    if (base === undefined || pointer === undefined || (pointer !== "" && !pointer.startsWith("/"))) {
-      throw new InvalidSchema(`cannot find ${text}, which ${node.path || "the root"} refers to`);
-    }
-    let at: unknown = base;
-    for (const part of pointer.split("/").slice(1)) {
-      const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
-      at =
-        typeof at === "object" && at !== null && Object.hasOwn(at, name)
-          ? at[name as keyof typeof at]
-          : undefined;
-    }
-    if (at === undefined) {
-      throw new InvalidSchema(`cannot find ${text}, which ${node.path || "the root"} refers to`);
-    }
-    return this.node(at, pointer.slice(1).replaceAll("/", "."));
+    const any = this.#both(shape, either(), node);
+    if (!this.#isNone(any)) this.report("oneOf with overlapping members", node);
+    return any;
   }
 
   /** The shape of the keywords that stand in a schema itself. */
@@ -311,8 +311,10 @@ export class SchemaReader {
       arrays: has("array") ? this.#keywords.arrays(node, schema, bound) : [],
       objects: has("object") ? this.#keywords.objects(node, schema) : [],
     };
-    if (Array.isArray(schema.enum))
-      shape = this.#both(shape, this.#keywords.literals(schema.enum, node), node);
+    if (schema.enum !== undefined) {
+      const values = schemasOf(schema, "enum", node.path);
+      shape = this.#both(shape, this.#keywords.literals(values, node), node);
+    }
     if (schema.const !== undefined)
       shape = this.#both(shape, this.#keywords.literals([schema.const], node), node);
     if (has("object")) shape = this.#dependencies(shape, node, schema, bound);

@@ -94,6 +94,7 @@ export class StructuredOutput {
     readonly plainChars: ReadonlySet<Regex>;
   } {
     const { regexes } = this.#text;
+    regexes.beginSearches();
     const plainChars = new Set<Regex>();
     switch (format.type) {
       case "json_object":

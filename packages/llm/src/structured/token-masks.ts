@@ -172,6 +172,7 @@ export class TokenGrammar {
     const state = this.machine.endless(this.machine.current(from), this.tokens.reach);
     let mask = this.#masks.get(state);
     if (mask !== undefined) return mask;
+    this.machine.regexes.beginSearches();
     mask = this.tokens.newMask();
     this.tokens.mark(this.machine, state, this.plainChars, mask);
     if (state.mayEnd) for (const id of this.endTokens) mask[id >> 5]! |= 1 << (id & 31);

@@ -70,6 +70,7 @@ const objectOf = (properties: object, more: object = {}) => ({
   additionalProperties: false,
   ...more,
 });
+const ref = (text: string) => ({ $ref: text });
 const person = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
 const kind = (name: string, more: object = {}) => ({
   type: "object",
@@ -230,6 +231,29 @@ describe("what a grammar takes", () => {
     ["draft 4's tuples", { items: [{ type: "null" }], additionalItems: { type: "integer" } }, "[null,1]"],
     ["anchors", { $defs: { a: { $anchor: "x", type: "null" } }, $ref: "#x" }, "null"],
     ["the id of a part", { $defs: { a: { $id: "http://x/a", type: "null" } }, $ref: "http://x/a" }, "null"],
+    [
+      "references from a part with an id",
+      {
+        $id: "http://x/root",
+        $defs: {
+          n: { type: "integer" },
+          part: { $id: "part/a", $defs: { n: { type: "null" } }, ...ref("#/$defs/n") },
+        },
+        ...ref("part/a"),
+      },
+      "null",
+    ],
+    [
+      "an anchor that a caller sets",
+      {
+        $dynamicAnchor: "node",
+        ...ref("tree"),
+        $defs: {
+          tree: { $id: "tree", $dynamicAnchor: "node", items: { $dynamicRef: "#node" }, type: "array" },
+        },
+      },
+      "[[],[[]]]",
+    ],
   ])("takes %s", (_, schema, text) => {
     expect(takes(schema, text)).toBe(true);
   });
@@ -245,6 +269,15 @@ describe("what a grammar takes", () => {
       "an integer that two members of oneOf take",
       { oneOf: [{ type: "integer" }, { type: "number" }] },
       "1.0",
+    ],
+    [
+      "what looks like an id but is data",
+      {
+        ...ref("http://x/a"),
+        $defs: { a: { $id: "http://x/a", type: "null" } },
+        enum: [null, { $id: "http://x/a" }],
+      },
+      '{"$id":"http://x/a"}',
     ],
     ["a second spelling of what is not allowed", { type: "string", not: { const: "a" } }, '"\\u0061"'],
   ])("refuses %s", (_, schema, text) => {
@@ -264,8 +297,23 @@ describe("what a grammar cannot hold", () => {
       { properties: { a: list({ type: "object" }, { uniqueItems: true }) } },
       "uniqueItems of arrays or objects in properties.a",
     ],
+    [
+      { ...list({ type: "boolean" }), uniqueItems: true, minItems: 3 },
+      "uniqueItems of 3 items with fewer values",
+    ],
+    [
+      {
+        ...ref("a"),
+        $defs: {
+          a: { $id: "a", $dynamicAnchor: "n", properties: { b: ref("b") } },
+          b: { $id: "b", $dynamicAnchor: "n", properties: { c: { $dynamicRef: "#n" } } },
+        },
+      },
+      "the reference #n, which depends on its caller in b.properties.c",
+    ],
     [{ type: "array", contains: { const: 1 }, maxContains: 2 }, "maxContains"],
     [{ oneOf: [{ type: "integer" }, { type: "integer" }] }, "oneOf with overlapping members"],
+    [{ oneOf: [true, true] }, "oneOf with overlapping members"],
     [{ type: "string", pattern: "(a)\\1" }, "pattern with \\1, which refers to an earlier part"],
     [{ type: "string", pattern: "\\bword" }, "pattern with \\b, which looks back"],
     [{ allOf: [person], unevaluatedProperties: false }, "unevaluatedProperties"],
@@ -287,6 +335,9 @@ describe("what a grammar cannot hold", () => {
       'expected one of string, number, integer, boolean, null, array, object as the type at the root, got "objec"',
     ],
     [{ properties: { a: { $ref: "#/x" } } }, "cannot find #/x, which properties.a refers to"],
+    [ref("#/%"), "cannot find #/%, which the root refers to"],
+    [{ required: "a" }, 'expected an array as required at the root, got "a"'],
+    [{ enum: "a" }, 'expected an array as enum at the root, got "a"'],
     [{ properties: { a: 3 } }, "expected an object or a boolean at properties.a, got 3"],
     [{ minLength: -1 }, "expected a number of at least 0 as minLength at the root, got -1"],
     [{ $ref: "#" }, "the schema at the root refers to itself without an end"],
@@ -298,6 +349,16 @@ describe("what a grammar cannot hold", () => {
       },
       "no value fits the schema",
     ],
+    [
+      objectOf({
+        a: { type: "object", properties: { b: {} }, additionalProperties: false, minProperties: 2 },
+      }),
+      "no value fits the schema",
+    ],
+    [
+      objectOf({ a: { type: "object", propertyNames: { const: "b" }, minProperties: 2 } }),
+      "no value fits the schema",
+    ],
   ])("is not a schema: %j", async (schema, message) => {
     await expect(structured.constrain({ type: "json_schema", schema })).rejects.toThrow(
       expect.objectContaining({
@@ -306,6 +367,41 @@ describe("what a grammar cannot hold", () => {
       }),
     );
   });
+});
+
+it("spends a limited time on a schema with many parts that are too complex", async () => {
+  const letters = [..."abcdefghijklmnop"];
+  const hard = letters.map((one) => ({
+    type: "string",
+    pattern: `${one}.{12}$`,
+    not: { pattern: "^.{14,99}$" },
+  }));
+  const part = { allOf: [...hard, { pattern: "^[a-p]{30,}$" }] };
+  const schema = { properties: Object.fromEntries(letters.map((one) => [one, { ...part, title: one }])) };
+  const { regexes, unheld } = jsonGrammar(schema, true);
+  expect(unheld.length).toBeGreaterThan(0);
+  expect(regexes.size).toBeLessThan(400_000);
+});
+
+it("allows no token in an array of different items that the array then refuses", async () => {
+  const items = { enum: ["a", "b", 1, true, false] };
+  const schema = { type: "array", items, uniqueItems: true, minItems: 4 };
+  const pairs = ['","', '"a","', "1,", ",1", 'true,"', "false,t", ",fals", "e,"];
+  const tokens = [...new Set([...'[]",ab1truefals', ...pairs]), ""];
+  const own = new StructuredOutput({ tokens, spelling: "raw" }, [tokens.length - 1]);
+  for (let seed = 1; seed <= 60; seed++) {
+    const random = new SeededRandom(seed);
+    const constraint = (await own.constrain({ type: "json_schema", schema }))!;
+    let text = "";
+    while (!constraint.finished) {
+      const mask = await constraint.allowed();
+      const all = [...tokens.keys()].filter((id) => ((mask[id >> 5] ?? 0) >>> (id & 31)) & 1);
+      const id = all[random.below(all.length)]!;
+      constraint.accept(id);
+      text += tokens[id];
+    }
+    expect(new Set(JSON.parse(text)).size).toBe(JSON.parse(text).length);
+  }
 });
 
 it("masks are those of the tokens that may follow, also where strings that may end share one", () => {

@@ -1,0 +1,160 @@
+import { isSchema, type Schema } from "./schema-keywords.js";
+
+/** A schema that has a URI of its own, with the schemas inside it that have names. */
+interface Resource {
+  readonly uri: string;
+  readonly schema: unknown;
+  /** Schemas by `$anchor`, `$dynamicAnchor`, or an identifier of the older form `#name`. */
+  readonly anchors: Map<string, unknown>;
+  /** Those of `$dynamicAnchor`. */
+  readonly dynamic: Map<string, unknown>;
+}
+
+/** What a reference leads to. */
+export interface Referred {
+  readonly schema: unknown;
+  /** False if another schema takes its place in some calls, which a grammar cannot know. */
+  readonly isCertain: boolean;
+}
+
+/** URI of a document without one. */
+const NAMELESS = "schema://document/";
+const REFERENCES = ["$ref", "$dynamicRef", "$recursiveRef"] as const;
+const ONE_SCHEMA = [
+  ...["additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not"],
+  ...["propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"],
+];
+const LISTS_OF_SCHEMAS = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
+const NAMED_SCHEMAS = [
+  ...["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"],
+];
+
+/** Finds what `$ref`, `$dynamicRef` and `$recursiveRef` of a document lead to. Other documents are never fetched. */
+export class SchemaReferences {
+  #root: Resource;
+  readonly #resources = new Map<string, Resource>();
+  /** The resource that each schema belongs to. */
+  readonly #homes = new Map<unknown, Resource>();
+  /** Up to draft 4, identifiers are in `id`. */
+  readonly #isOld: boolean;
+  /** Up to draft 7, nothing beside `$ref` counts. */
+  readonly #refStandsAlone: boolean;
+
+  constructor(document: unknown) {
+    const draft = isSchema(document) ? String(document.$schema ?? "") : "";
+    this.#isOld = draft === "" || /draft-0[1-4]\b/.test(draft);
+    this.#refStandsAlone = /draft-0[1-7]\b/.test(draft);
+    this.#root = this.#resource(NAMELESS, document);
+    this.#visit(document, this.#root);
+  }
+
+  /** What the references of a schema lead to, by their text; undefined where there is nothing. */
+  *of(schema: Schema): Iterable<readonly [reference: string, found: Referred | undefined]> {
+    const home = this.#homes.get(schema) ?? this.#root;
+    for (const keyword of REFERENCES) {
+      const reference = schema[keyword];
+      if (reference === undefined) continue;
+      const text = String(reference);
+      if (keyword === "$recursiveRef") yield [text, this.#recursive(home)];
+      else yield [text, this.#find(text, home, keyword === "$dynamicRef")];
+    }
+  }
+
+  #find(reference: string, home: Resource, isDynamic: boolean): Referred | undefined {
+    const [uri, fragment] = resolved(reference, home.uri) ?? [];
+    const resource = this.#resources.get(uri ?? "");
+    if (resource === undefined || fragment === undefined) return undefined;
+    if (fragment === "") return { schema: resource.schema, isCertain: true };
+    if (fragment.startsWith("/")) return this.#at(resource, fragment.slice(1).split("/"));
+    const schema = resource.anchors.get(fragment);
+    if (schema === undefined) return undefined;
+    if (!isDynamic || !resource.dynamic.has(fragment)) return { schema, isCertain: true };
+    return this.#outermost(schema, ({ dynamic }) => dynamic.get(fragment));
+  }
+
+  #recursive(home: Resource): Referred {
+    const anchored = ({ schema }: Resource) =>
+      isSchema(schema) && schema.$recursiveAnchor === true ? schema : undefined;
+    const { schema } = home;
+    return anchored(home) === undefined ? { schema, isCertain: true } : this.#outermost(schema, anchored);
+  }
+
+  /** Every evaluation begins in the root, so that its anchor comes before all others. */
+  #outermost(schema: unknown, anchored: (resource: Resource) => unknown): Referred {
+    const first = anchored(this.#root);
+    if (first !== undefined) return { schema: first, isCertain: true };
+    const all = new Set([...this.#resources.values()].map(anchored).filter((one) => one !== undefined));
+    return { schema, isCertain: all.size === 1 };
+  }
+
+  /** The value at a JSON pointer. */
+  #at(resource: Resource, pointer: readonly string[]): Referred | undefined {
+    let schema = resource.schema;
+    let home = resource;
+    for (const part of pointer) {
+      const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
+      if (typeof schema !== "object" || schema === null || !Object.hasOwn(schema, name)) return undefined;
+      schema = schema[name as keyof typeof schema];
+      home = this.#homes.get(schema) ?? home;
+    }
+    this.#visit(schema, home);
+    return { schema, isCertain: true };
+  }
+
+  /** Names a schema and those inside it. Only keywords of schemas are followed: an `$id` in an `enum` is data. */
+  #visit(from: unknown, within: Resource): void {
+    const open: [unknown, Resource][] = [[from, within]];
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      const [schema, outer] = next;
+      if (!isSchema(schema) || this.#homes.has(schema)) continue;
+      const home = this.#named(schema, outer);
+      this.#homes.set(schema, home);
+      for (const name of ONE_SCHEMA) open.push([schema[name], home]);
+      for (const name of LISTS_OF_SCHEMAS) {
+        const list = schema[name];
+        if (Array.isArray(list)) for (const one of list) open.push([one, home]);
+      }
+      for (const name of NAMED_SCHEMAS) {
+        const named = schema[name];
+        if (isSchema(named)) for (const one of Object.values(named)) open.push([one, home]);
+      }
+    }
+  }
+
+  /** The resource of a schema: that around it, or its own if it has a URI. */
+  #named(schema: Schema, outer: Resource): Resource {
+    const id = schema.$id ?? (this.#isOld ? schema.id : undefined);
+    let home = outer;
+    if (typeof id === "string" && !(this.#refStandsAlone && schema.$ref !== undefined)) {
+      const [uri, fragment] = resolved(id, outer.uri) ?? [outer.uri, ""];
+      if (uri !== outer.uri && (fragment === "" || fragment.startsWith("/")))
+        home = this.#resource(uri, schema);
+      else if (fragment !== "") outer.anchors.set(fragment, schema);
+      if (schema === this.#root.schema) this.#root = home;
+    }
+    if (typeof schema.$anchor === "string") home.anchors.set(schema.$anchor, schema);
+    if (typeof schema.$dynamicAnchor === "string") {
+      home.anchors.set(schema.$dynamicAnchor, schema);
+      home.dynamic.set(schema.$dynamicAnchor, schema);
+    }
+    return home;
+  }
+
+  #resource(uri: string, schema: unknown): Resource {
+    const resource = { uri, schema, anchors: new Map(), dynamic: new Map() };
+    if (!this.#resources.has(uri)) this.#resources.set(uri, resource);
+    return resource;
+  }
+}
+
+/** A reference as its URI without the fragment, and the fragment. Undefined for what is not a reference. */
+function resolved(reference: string, base: string): readonly [uri: string, fragment: string] | undefined {
+  try {
+    const url = new URL(reference, base);
+    const fragment = decodeURIComponent(url.hash.slice(1));
+    url.hash = "";
+    return [url.href, fragment];
+  } catch {
+    return undefined;
+  }
+}
