@@ -3,7 +3,7 @@ import { type Part, UnheldGrammar } from "./grammar.js";
 import { GrammarCursor } from "./grammar-cursor.js";
 import { otherCodePoints, PlainLetters } from "./json-text.js";
 import { LarkReader } from "./lark.js";
-import { type Expression, partOfRules } from "./rules.js";
+import { type Expression, partOfRules, repetition } from "./rules.js";
 
 /**
  * Reads a grammar as vLLM takes it: in EBNF with `::=`, as xgrammar and llama.cpp (GBNF) write it, from the rule `root`;
@@ -82,7 +82,7 @@ class EbnfReader {
       const times = this.#cursor.take(TIMES);
       if (times !== undefined) {
         const [, min = "0", comma, max = ""] = times;
-        of = { kind: "repeat", of, min: +min, max: comma === "" ? +min : max === "" ? UNBOUNDED : +max };
+        of = repetition(of, +min, comma === "" ? +min : max === "" ? UNBOUNDED : +max);
       } else if (this.#cursor.skip("*")) of = { kind: "repeat", of, min: 0, max: UNBOUNDED };
       else if (this.#cursor.skip("+")) of = { kind: "repeat", of, min: 1, max: UNBOUNDED };
       else if (this.#cursor.skip("?")) of = { kind: "repeat", of, min: 0, max: 1 };

@@ -3,7 +3,7 @@ import { UnheldGrammar } from "./grammar.js";
 import { GrammarCursor } from "./grammar-cursor.js";
 import { PlainLetters } from "./json-text.js";
 import { patternRegex, UnheldPattern } from "./pattern.js";
-import type { Expression } from "./rules.js";
+import { type Expression, repetition } from "./rules.js";
 
 /** Terminals of `common`, as Lark's library has them, as patterns of ECMAScript. */
 const COMMON: Readonly<Record<string, string>> = {
@@ -117,7 +117,7 @@ export class LarkReader {
     if (this.#cursor.skip("?")) return { kind: "repeat", of, min: 0, max: 1 };
     this.#cursor.take(SPACE);
     const times = this.#cursor.take(TIMES);
-    return times === undefined ? of : { kind: "repeat", of, min: +times[1]!, max: +(times[2] ?? times[1]!) };
+    return times === undefined ? of : repetition(of, +times[1]!, +(times[2] ?? times[1]!));
   }
 
   #element(): Expression {

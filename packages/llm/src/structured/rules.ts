@@ -8,6 +8,12 @@ export type Expression =
   | { readonly kind: "sequence" | "choice"; readonly members: readonly Expression[] }
   | { readonly kind: "repeat"; readonly of: Expression; readonly min: number; readonly max: number };
 
+/** @throws UnheldGrammar if the smallest number is above the largest one */
+export function repetition(of: Expression, min: number, max: number): Expression {
+  if (min <= max) return { kind: "repeat", of, min, max };
+  throw new UnheldGrammar(`expected at most ${max} as the smallest number of repetitions, got ${min}`);
+}
+
 /**
  * Makes the part of a grammar that a rule of several stands for. Rules that do not refer to themselves become
  * expressions. A rule that begins with itself becomes a repetition, so `a: a "x" | "y"` is `a: "y" "x"*`.

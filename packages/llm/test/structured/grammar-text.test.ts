@@ -75,6 +75,8 @@ it.each([
   ['root ::= a\na ::= b "x"\nb ::= a | "y"', "the rule a begins with itself by way of another rule"],
   ['root ::= root "x"', "the rule root never ends"],
   ['root ::= "a" (="b")', "it looks ahead with (=, which is not held"],
+  ['root ::= "a"{5,2}', "expected at most 2 as the smallest number of repetitions, got 5"],
+  ['start: "a"~5..2', "expected at most 2 as the smallest number of repetitions, got 5"],
   ["root ::= [z-a]", "line 1 of the grammar: expected a range from a lower to a higher character"],
   ['start: "a"\n%import python.NAME', "line 2 of the grammar: expected %ignore, or %import of common"],
   ['start: "a"\n%import common.NAM', "expected a terminal of common, such as WS or NUMBER, got NAM"],
