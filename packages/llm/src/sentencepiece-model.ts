@@ -1,5 +1,6 @@
 import { errorFor } from "@tritonjs/protocol";
 import { charsmapNormalizer } from "./sentencepiece-normalizer.js";
+import type { AddedToken } from "./token-spelling.js";
 
 /** Kinds of pieces in a model of SentencePiece. */
 const NORMAL = 1;
@@ -35,34 +36,29 @@ interface ReadTokenizer {
 /**
  * Reads a `tokenizer.model` of SentencePiece as the `tokenizer.json` that describes the same tokenizer.
  *
+ * @param further tokens that the model's configuration adds. They replace those of the file with the same number
  * @throws TritonError INVALID_ARG for a file that is not such a model, and for models of words or characters
  */
-export function tokenizerOfSentencePiece(file: Uint8Array, path: string): ReadTokenizer {
+export function tokenizerOfSentencePiece(
+  file: Uint8Array,
+  path: string,
+  further: readonly AddedToken[] = [],
+): ReadTokenizer {
   const model = readModel(file, path);
-  const { pieces, kind, byteFallback, charsmap, addDummyPrefix, removeExtraSpaces } = model;
+  const { pieces, kind, byteFallback, addDummyPrefix } = model;
   if (kind !== UNIGRAM && kind !== BPE) {
     throw notReadable(path, "a model of the type unigram or bpe", `the type ${kind}`);
   }
   const unknown = pieces.findIndex(({ type }) => type === UNKNOWN);
-  const added = pieces.flatMap(({ text, type }, id) =>
-    type === CONTROL || type === UNKNOWN || type === USER_DEFINED
+  const replaced = new Set(further.map(({ id }) => id));
+  const own = pieces.flatMap(({ text, type }, id) =>
+    (type === CONTROL || type === UNKNOWN || type === USER_DEFINED) && !replaced.has(id)
       ? [{ id, content: text, special: type !== USER_DEFINED, normalized: false }]
       : [],
   );
-  const mapped = charsmap === undefined ? (text: string) => text : charsmapNormalizer(charsmap);
-  const normalize = removeExtraSpaces
-    ? (text: string) =>
-        mapped(text)
-          .replace(/^ +| +$/g, "")
-          .replace(/ {2,}/g, " ")
-    : mapped;
-  const steps = [
-    ...(addDummyPrefix ? [{ type: "Prepend", prepend: "▁" }] : []),
-    { type: "Replace", pattern: { String: " " }, content: "▁" },
-  ];
   const tokenizer = {
-    added_tokens: added,
-    normalizer: { type: "Sequence", normalizers: steps },
+    added_tokens: [...own, ...further],
+    normalizer: null,
     pre_tokenizer: null,
     post_processor: beginsWith(pieces, "<s>"),
     decoder: {
@@ -91,7 +87,50 @@ export function tokenizerOfSentencePiece(file: Uint8Array, path: string): ReadTo
             unk_token: pieces[unknown]?.text ?? null,
           },
   };
-  return { tokenizer, normalize };
+  return { tokenizer, normalize: normalizerOf(model, further) };
+}
+
+/**
+ * What SentencePiece does to a text before it splits it. The parts between control pieces and added tokens are texts of
+ * their own. Pieces that the user defined stay as they are.
+ */
+function normalizerOf(model: SentencePieceModel, further: readonly AddedToken[]): (text: string) => string {
+  const { pieces, charsmap, addDummyPrefix, removeExtraSpaces } = model;
+  const mapped = charsmap === undefined ? (text: string) => text : charsmapNormalizer(charsmap);
+  const textsOf = (...types: readonly number[]) =>
+    pieces.flatMap(({ text, type }) => (types.includes(type) ? [text] : []));
+  // Texts have spaces where pieces have "▁".
+  const symbols = textsOf(USER_DEFINED).map((text) => text.replaceAll("▁", " "));
+  const defined = anyOf(symbols);
+  const added = further.flatMap(({ content }) =>
+    symbols.includes(content.replaceAll("▁", " ")) ? [] : [content],
+  );
+  const control = anyOf([...textsOf(CONTROL, UNKNOWN), ...added]);
+  const normalizeText = (text: string) => {
+    // Every second part is what the expression has found.
+    const parts = text.split(defined).map((part, i) => (i % 2 === 0 ? mapped(part) : part));
+    const spaced = removeExtraSpaces
+      ? parts
+          .join("")
+          .replace(/^ +|[ ▁]+$/g, "")
+          .replace(/ {2,}/g, " ")
+      : parts.join("");
+    return spaced === "" ? "" : `${addDummyPrefix ? "▁" : ""}${spaced.replaceAll(" ", "▁")}`;
+  };
+  return (text) =>
+    text
+      .split(control)
+      .map((part, i) => (i % 2 === 0 ? normalizeText(part) : part))
+      .join("");
+}
+
+/** Expression that captures the longest of some texts. */
+function anyOf(texts: readonly string[]): RegExp {
+  const longestFirst = texts.filter((text) => text !== "").sort((a, b) => b.length - a.length);
+  if (longestFirst.length === 0) return /((?!))/;
+  return new RegExp(
+    `(${longestFirst.map((text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")).join("|")})`,
+  );
 }
 
 /** Llama's tokenizers add the token that begins a text, and none at its end. */

@@ -2,6 +2,7 @@ import { Tokenizer } from "@huggingface/tokenizers";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import { takeCharsmap } from "./sentencepiece-normalizer.js";
 import {
+  type AddedToken,
   bytesOfPiece,
   bytesOfSpelling,
   pieceOfByte,
@@ -55,9 +56,12 @@ export class TextTokenizer {
       const text = `cannot read tokenizer.json: expected a tokenizer of Hugging Face, got ${(error as Error).message}`;
       throw errorFor("INVALID_MODEL", text, { cause: error });
     }
-    this.#added = new Map(added.map(({ id, content }) => [id, content]));
-    this.#special = new Set(added.filter(({ special }) => special).map(({ id }) => id));
     this.spelling = tokenSpelling(decoder);
+    // Runs of spaces are added tokens of Gemma.
+    const textOf = ({ content, special }: AddedToken) =>
+      special || this.spelling !== "byte_fallback" ? content : content.replaceAll("▁", " ");
+    this.#added = new Map(added.map((token) => [token.id, textOf(token)]));
+    this.#special = new Set(added.filter(({ special }) => special).map(({ id }) => id));
     const isUnigram = model?.type === "Unigram" || Array.isArray(model?.vocab);
     this.#unknown = isUnigram && model?.byte_fallback === true ? (model.unk_id ?? undefined) : undefined;
     this.#hasByteTokens =

@@ -2,8 +2,10 @@ import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Template } from "@huggingface/jinja";
 import { definedMembers, errorFor, TritonError } from "@tritonjs/protocol";
+import { parseExactly } from "./exact-json.js";
 import { type ChatContentPart, isImagePart } from "./image-parts.js";
 import { JoinFault, printed, type TemplateFunction, templateValue, type Value } from "./python-values.js";
+import { withoutRawBlocks } from "./raw-blocks.js";
 import { detectReasoning, type ReasoningForm } from "./reasoning-form.js";
 import { evaluateTemplate, type TemplateNode } from "./template-evaluator.js";
 import { detectToolCallFamily, type ToolCallFamily } from "./tool-call-family.js";
@@ -39,6 +41,8 @@ export interface ChatTemplateOptions {
 
 interface Compiled {
   readonly program: TemplateNode;
+  /** Texts that the program reads as variables. */
+  readonly rawTexts: Readonly<Record<string, string>>;
   readonly file: string;
 }
 
@@ -124,13 +128,14 @@ export class ChatTemplate {
     const { messages, tools, addGenerationPrompt, variables, imageText } = input;
     const images = imageText === undefined ? undefined : { text: imageText, inParts: this.#readsParts };
     const hasTools = tools !== undefined && tools.length > 0;
-    const { program, file } = hasTools ? this.#toolUse : this.#default;
+    const { program, rawTexts, file } = hasTools ? this.#toolUse : this.#default;
     const values = {
       // Values of transformers for a template that is called without them.
       documents: null,
       ...variables,
       ...this.#tokens,
       ...this.#globals(),
+      ...rawTexts,
       messages: templateMessages(messages, form, images),
       tools: hasTools ? withoutUndefined(tools) : null,
       // The name of the tools in SmolLM3.
@@ -171,7 +176,8 @@ class TemplateRejection extends Error {}
 
 function compile(text: string, file: string): Compiled {
   try {
-    return { program: new Template(text.replace(/\r\n?/g, "\n")).parsed, file };
+    const { template, rawTexts } = withoutRawBlocks(text.replace(/\r\n?/g, "\n"));
+    return { program: new Template(template).parsed, rawTexts, file };
   } catch (error) {
     const text = `cannot parse the chat template of ${file}: ${(error as Error).message}`;
     throw errorFor("INVALID_ARG", text, { cause: error });
@@ -321,7 +327,7 @@ function templateCall(call: ChatToolCall, index: number, form: ArgumentsForm): R
 function parseArguments(text: string, name: string, index: number): unknown {
   if (text.trim() === "") return {};
   try {
-    const parsed: unknown = JSON.parse(text);
+    const parsed = parseExactly(text);
     if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return parsed;
   } catch {
     // Reported below.

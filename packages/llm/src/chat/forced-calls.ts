@@ -46,8 +46,9 @@ function parametersOf(tool: ChatTool): object {
 export function forcedCallText({ tools, choice }: ToolUse): AnswerReader {
   if (typeof choice === "object") return namedCallText(choice.name);
   let begun = false;
-  // The text after the first call is left out, such as the beginning of a call that the model could not finish.
+  // Beginnings of calls that the model could not finish are left out: what follows a call, and an array without any.
   return filtered(createToolCallReader("json", { tools }), (piece) => {
+    if ("content" in piece && !begun) begun = /^\s*\[/.test(piece.content);
     if ("content" in piece) return !begun;
     begun = true;
     return true;

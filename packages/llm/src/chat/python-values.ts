@@ -20,6 +20,18 @@ export class Members {
   ) {}
 }
 
+/** A number that Python prints as `text`, and JavaScript differently. */
+export class ExactNumber {
+  constructor(
+    readonly value: number,
+    readonly text: string,
+  ) {}
+
+  valueOf(): number {
+    return this.value;
+  }
+}
+
 /** A function that a template may call. */
 export type TemplateFunction = (args: readonly Value[], named: ReadonlyMap<string, Value>) => Value;
 
@@ -32,7 +44,8 @@ export class JoinFault extends TemplateFault {}
 /** Values of JSON as a template sees them. */
 export function templateValue(json: unknown): Value {
   if (Array.isArray(json)) return json.map(templateValue);
-  if (typeof json !== "object" || json === null || json instanceof Map) return json;
+  if (typeof json !== "object" || json === null || json instanceof Map || json instanceof ExactNumber)
+    return json;
   return new Map(Object.entries(json).map(([key, value]) => [key, templateValue(value)]));
 }
 
@@ -49,7 +62,7 @@ export function typeName(value: Value): string {
   if (value === null) return "NoneType";
   if (typeof value === "string") return "str";
   if (typeof value === "boolean") return "bool";
-  if (typeof value === "number") return Number.isInteger(value) ? "int" : "float";
+  if (isNumber(value)) return isInt(value) ? "int" : "float";
   if (value instanceof Lazy) return "generator";
   if (value instanceof Tuple) return "tuple";
   if (Array.isArray(value)) return "list";
@@ -57,6 +70,7 @@ export function typeName(value: Value): string {
 }
 
 export function isTrue(value: Value): boolean {
+  if (value instanceof ExactNumber) return value.value !== 0;
   if (Array.isArray(value)) return value.length > 0;
   if (isDict(value)) return value.size > 0;
   return Boolean(value);
@@ -74,7 +88,7 @@ export function repr(value: Value): string {
   if (value === null) return "None";
   if (typeof value === "string") return reprOfText(value);
   if (typeof value === "boolean") return value ? "True" : "False";
-  if (typeof value === "number") return numberText(value);
+  if (isNumber(value)) return numberText(value);
   if (value instanceof Tuple) {
     return value.length === 1 ? `(${repr(value[0])},)` : `(${value.map(repr).join(", ")})`;
   }
@@ -83,12 +97,26 @@ export function repr(value: Value): string {
   return "<object>";
 }
 
-function numberText(value: number): string {
+function numberText(value: number | ExactNumber): string {
+  if (value instanceof ExactNumber) return value.text;
+  return Number.isInteger(value) && Math.abs(value) < 1e21 ? String(value) : pythonFloat(value);
+}
+
+/** Text of a floating-point number in Python: the shortest that reads as the same number. */
+export function pythonFloat(value: number): string {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
+  if (Object.is(value, -0)) return "-0.0";
+  const [digits, exponent] = value.toExponential().split("e") as [string, string];
   // Python writes exponents with two digits.
-  return String(value).replace(/e([+-])(\d)$/, "e$10$2");
+  if (Number(exponent) < -4 || Number(exponent) >= 16)
+    return `${digits}e${exponent.replace(/^([+-])(\d)$/, "$10$2")}`;
+  const text = String(value);
+  return text.includes(".") ? text : `${text}.0`;
 }
+
+/** Characters that Python does not print: those without a sign, and all spaces but one. */
+const UNPRINTABLE = /[\p{C}\p{Z}]/u;
 
 function reprOfText(text: string): string {
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
@@ -97,8 +125,10 @@ function reprOfText(text: string): string {
     if (one === "\n") return "\\n";
     if (one === "\r") return "\\r";
     if (one === "\t") return "\\t";
-    const code = one.codePointAt(0)!;
-    return code < 32 || (code >= 127 && code <= 160) ? `\\x${code.toString(16).padStart(2, "0")}` : one;
+    if (one === " " || !UNPRINTABLE.test(one)) return one;
+    const code = one.codePointAt(0)!.toString(16);
+    if (code.length <= 2) return `\\x${code.padStart(2, "0")}`;
+    return code.length <= 4 ? `\\u${code.padStart(4, "0")}` : `\\U${code.padStart(8, "0")}`;
   });
   return `${quote}${escaped.join("")}${quote}`;
 }
@@ -118,8 +148,18 @@ export function isEqual(a: Value, b: Value): boolean {
   return isNumeric(a) && isNumeric(b) && Number(a) === Number(b);
 }
 
-export function isNumeric(value: Value): value is number | boolean {
-  return typeof value === "number" || typeof value === "boolean";
+/** A number or, as in Python, a boolean, which counts as 0 or 1. */
+export function isNumeric(value: Value): value is number | boolean | ExactNumber {
+  return isNumber(value) || typeof value === "boolean";
+}
+
+export function isNumber(value: Value): value is number | ExactNumber {
+  return typeof value === "number" || value instanceof ExactNumber;
+}
+
+/** True for numbers that are an `int` in Python. */
+export function isInt(value: Value): boolean {
+  return value instanceof ExactNumber ? !/[.e]/.test(value.text) : Number.isInteger(value);
 }
 
 /** Order of two values: negative if `a` comes first. @throws TemplateFault for types without an order */
@@ -165,7 +205,7 @@ export function jsonOf(value: Value, form: JsonForm, depth = 0): string {
   if (value === null) return "null";
   if (typeof value === "string") return jsonText(value, form);
   if (typeof value === "boolean") return String(value);
-  if (typeof value === "number") return numberText(value).replace("nan", "NaN").replace("inf", "Infinity");
+  if (isNumber(value)) return numberText(value).replace("nan", "NaN").replace("inf", "Infinity");
   if (Array.isArray(value) && !(value instanceof Lazy)) {
     return bracketed(
       "[",

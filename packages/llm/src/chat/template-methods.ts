@@ -5,6 +5,9 @@ import {
   isCallable,
   isDict,
   isEqual,
+  isInt,
+  isNumber,
+  isNumeric,
   isTrue,
   iterated,
   jsonOf,
@@ -243,11 +246,11 @@ export const TESTS: Readonly<Record<string, (value: Value, args: Args) => boolea
   equalto: (value, [other]) => isEqual(value, other),
   even: (value) => Number(value) % 2 === 0,
   false: (value) => value === false,
-  float: (value) => typeof value === "number" && !Number.isInteger(value),
+  float: (value) => isNumber(value) && !isInt(value),
   ge: (value, [other]) => compare(value, other) >= 0,
   gt: (value, [other]) => compare(value, other) > 0,
   in: (value, [container]) => contains(container, value),
-  integer: (value) => Number.isInteger(value),
+  integer: isInt,
   iterable: (value) =>
     value === undefined || typeof value === "string" || Array.isArray(value) || isDict(value),
   le: (value, [other]) => compare(value, other) <= 0,
@@ -256,7 +259,7 @@ export const TESTS: Readonly<Record<string, (value: Value, args: Args) => boolea
   mapping: isDict,
   ne: (value, [other]) => !isEqual(value, other),
   none: (value) => value === null,
-  number: (value) => typeof value === "number" || typeof value === "boolean",
+  number: isNumeric,
   odd: (value) => Math.abs(Number(value) % 2) === 1,
   sameas: (value, [other]) => value === other,
   sequence: (value) =>
@@ -355,7 +358,7 @@ const ofText =
 
 function lengthOf(value: Value): number {
   if (isDict(value)) return value.size;
-  if (value === null || typeof value === "number" || typeof value === "boolean" || value instanceof Lazy) {
+  if (value === null || isNumeric(value) || value instanceof Lazy) {
     throw new TemplateFault(`object of type '${typeName(value)}' has no len()`);
   }
   return iterated(value).length;

@@ -247,6 +247,16 @@ const FORMS = {
     calls: { kind: "json" },
     tokens: ["<|role_sep|>"],
   },
+  /** `<|action_start|><|plugin|>{"name": …, "arguments": {…}}<|action_end|>`, of InternLM 2 and 2.5. */
+  internlm: {
+    fits: /<\|action_start\|>/,
+    open: ["<|action_start|><|plugin|>", "<|action_start|> <|plugin|>"],
+    close: ["<|action_end|>"],
+    calls: { kind: "json" },
+    tokens: ["<|action_start|>", "<|plugin|>"],
+  },
+  /** `<function_call> {"name": …, "arguments": {…}}`, of Granite 20B for functions. */
+  granite_20b: { fits: /<function_call>/, open: ["<function_call>"], calls: { kind: "json" } },
   /** `functools[{"name": …, "arguments": {…}}]`, of FireFunction. */
   firefunction: { fits: /functools\[/, open: ["functools"], calls: { kind: "json" } },
   /** `[TOOL_CALLS][{"name": …, "arguments": {…}}]`, and `[TOOL_CALLS]name{…}` of later models. */
@@ -264,7 +274,7 @@ const FORMS = {
     close: ["</tool_call>"],
     calls: { kind: "json" },
   },
-  /** `[name(key="value")]`, of Llama 3.2 and Llama 4. */
+  /** `[name(key="value")]`, of Llama 3.2 and Llama 4, which may also write the form of `llama3`. */
   pythonic: {
     fits: /<\|python_start\|>|\[func_name1?\(/,
     open: [],

@@ -204,10 +204,13 @@ function* readUnmarkedCalls(reading: CallReading, family: ToolCallFamily): Readi
   const { calls, tokens = [] } = formOf(family);
   text.hold();
   yield* text.skipSpace();
-  const marked = (yield* text.acceptAny(tokens)) !== undefined;
-  yield* text.skipSpace();
+  let marked = false;
+  while (yield* text.acceptAny(tokens)) {
+    marked = true;
+    yield* text.skipSpace();
+  }
   const isCall =
-    calls.kind === "python"
+    calls.kind === "python" && (yield* text.peek()) !== "{"
       ? yield* readPythonCalls(reading, false)
       : yield* readUnmarkedObjects(reading, marked, tokens);
   if (!isCall) {

@@ -203,11 +203,7 @@ async function readTokenizer(
   if (isFile(path(TOKENIZER))) return { tokenizer: await readJson(path(TOKENIZER)) };
   const added = addedTokens(tokenizerConfig);
   if (isFile(path(SENTENCE_PIECE))) {
-    const read = tokenizerOfSentencePiece(await readFile(path(SENTENCE_PIECE)), path(SENTENCE_PIECE));
-    const own = (read.tokenizer.added_tokens as readonly { readonly id: number }[]).filter(
-      ({ id }) => !added.some((one) => one.id === id),
-    );
-    return { ...read, tokenizer: { ...read.tokenizer, added_tokens: [...own, ...added] } };
+    return tokenizerOfSentencePiece(await readFile(path(SENTENCE_PIECE)), path(SENTENCE_PIECE), added);
   }
   const vocabulary = await readJson(path(VOCABULARY));
   const merges = await readFile(path(MERGES), "utf8");

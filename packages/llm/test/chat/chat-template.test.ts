@@ -120,6 +120,22 @@ describe("a chat template", () => {
     ).toBe("False");
   });
 
+  it("prints numbers in arguments as Python does, with all their digits", () => {
+    const text = '{"a": 52.0, "b": 12345678901234567890, "c": [1E16, 1e-5, -0.0, -0, 0.5, 7], "d": "2.0"}';
+    const messages = [{ role: "assistant", tool_calls: [{ function: { name: "add", arguments: text } }] }];
+    const values = "{% set x = messages[0].tool_calls[0].function.arguments %}";
+    const printed = "[1e+16, 1e-05, -0.0, 0, 0.5, 7]";
+    expect(render(ChatTemplate.from(`${values}{{ x }}`), { messages })).toBe(
+      `{'a': 52.0, 'b': 12345678901234567890, 'c': ${printed}, 'd': '2.0'}`,
+    );
+    expect(render(ChatTemplate.from(`${values}{{ x | tojson }}`), { messages })).toBe(
+      `{"a": 52.0, "b": 12345678901234567890, "c": ${printed}, "d": "2.0"}`,
+    );
+    const used =
+      "{{ x.a is float }}{{ x.b is integer }}{{ x.a is number }}{{ x.a == 52 }}{{ x.a > 3 }}{{ x.a | int }}{{ 'y' if x.c[2] }}";
+    expect(render(ChatTemplate.from(values + used), { messages })).toBe("TrueTrueTrueTrueTrue52");
+  });
+
   it.each(["{", "[1]", '"text"'])("rejects the arguments %s of an earlier call", (text) => {
     const messages = [
       ...user,
@@ -195,6 +211,8 @@ describe("a chat template", () => {
     ["glm", "{% if tools %}<tool_call>name<arg_key>{% endif %}"],
     ["functionary", "{% if tools %}<|start_header_id|><function=name>{% endif %}"],
     ["harmony", "{% if tools %}<|channel|>commentary to=functions.x{% endif %}"],
+    ["internlm", '{% if tools %}<|action_start|><|plugin|>{"name": "{{ x }}"}{% endif %}'],
+    ["granite_20b", '{% if tools %}<function_call> {"name": "{{ x }}"}{% endif %}'],
     ["hermes", "{% if xml_tools %}<tool_call>{% endif %}"],
     ["deepseek", "{% if message.tool_calls %}<｜tool▁calls▁begin｜>{% endif %}"],
     [undefined, "{% if tools %}{{ tools | tojson }}{% endif %}"],

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Template } from "@huggingface/jinja";
 import { expect, it } from "vitest";
 import { templateValue } from "../../src/chat/python-values.js";
+import { withoutRawBlocks } from "../../src/chat/raw-blocks.js";
 import { evaluateTemplate } from "../../src/chat/template-evaluator.js";
 
 const recorded = JSON.parse(
@@ -21,7 +22,10 @@ const variables = {
 };
 
 it.each(recorded.templates)("renders as jinja2 does: $template", ({ template, text }) => {
-  const render = () => evaluateTemplate(new Template(template.replace(/\r\n?/g, "\n")).parsed, variables);
+  const render = () => {
+    const { template: parsable, rawTexts } = withoutRawBlocks(template.replace(/\r\n?/g, "\n"));
+    return evaluateTemplate(new Template(parsable).parsed, { ...variables, ...rawTexts });
+  };
   if (text === null) expect(render).toThrow();
   else expect(render()).toBe(text);
 });

@@ -14,9 +14,11 @@ const recorded = JSON.parse(readFileSync(fixture("sentencepiece-texts.json"), "u
   readonly texts: readonly string[];
   readonly bpe: Recorded;
   readonly unigram: Recorded;
+  readonly symbolTexts: readonly string[];
+  readonly symbols: Recorded;
 };
 
-function open(kind: "bpe" | "unigram"): TextTokenizer {
+function open(kind: "bpe" | "unigram" | "symbols"): TextTokenizer {
   const path = fixture(`sentencepiece-${kind}.model`);
   return new TextTokenizer({ ...tokenizerOfSentencePiece(readFileSync(path), path.pathname), config: {} });
 }
@@ -51,6 +53,44 @@ describe.each(["bpe", "unigram"] as const)("a tokenizer of SentencePiece, of the
       if (ids.length > 0) expect(bytes.toString()).toBe(` ${tokenizer.decode(ids)}`);
     }
   });
+});
+
+describe("a model of SentencePiece with pieces that the user defined", () => {
+  const tokenizer = open("symbols");
+
+  it("encodes and decodes 300 random strings as sentencepiece does", () => {
+    const { ids, decoded } = recorded.symbols;
+    const wrong = recorded.symbolTexts.filter((text, i) => {
+      const got = tokenizer.encode(text, false);
+      return got.join() !== ids[i]!.join() || tokenizer.decode(got) !== decoded[i];
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it("streams spaces where such a piece has them", () => {
+    const text = "def f():\n    [X]  <Tool>";
+    const stream = openTextStream(tokenizer, new Set());
+    const pieces = tokenizer.encode(text, false).map((id) => stream.push(id));
+    expect([...pieces, stream.end()].join("")).toBe(` ${text}`);
+  });
+
+  it("begins a text after a control piece anew", () => {
+    const end = tokenizer.idOf("</s>");
+    expect(tokenizer.encode("a</s>the", false)).toEqual([
+      ...tokenizer.encode("a", false),
+      end,
+      ...tokenizer.encode("the", false),
+    ]);
+  });
+});
+
+it("a tokenizer of SentencePiece begins a text anew after a token that its configuration adds", () => {
+  const path = fixture("sentencepiece-bpe.model");
+  const added = [{ id: 500, content: "<|user|>", special: true }];
+  const read = tokenizerOfSentencePiece(readFileSync(path), path.pathname, added);
+  const tokenizer = new TextTokenizer({ ...read, config: {} });
+  const the = tokenizer.encode("the", false);
+  expect(tokenizer.encode("<|user|>the<|user|>the", false)).toEqual([500, ...the, 500, ...the]);
 });
 
 it("a file that is not a model of SentencePiece is refused by its name", () => {

@@ -88,6 +88,8 @@ const TEXTS: Record<ToolCallFamily, string> = {
   functiongemma: `<start_function_call>call:get_weather{city:<escape>Paris<escape>,days:2}<end_function_call><start_function_call>call:add{a:1,b:[2,{c:<escape>}<escape>}]}<end_function_call>`,
   apriel: `<tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 2}}, {"name": "add", "arguments": {"a": 1, "b": [2, {"c": "}"}]}}]</tool_calls>`,
   gigachat: `<|message_sep|>\n\nfunction call<|role_sep|>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 2}}<|message_sep|>\n\nfunction call<|role_sep|>\n{"name": "add", "arguments": {"a": 1, "b": [2, {"c": "}"}]}}`,
+  internlm: `<|action_start|><|plugin|>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 2}}<|action_end|><|action_start|><|plugin|>\n{"name": "add", "parameters": {"a": 1, "b": [2, {"c": "}"}]}}<|action_end|>\n`,
+  granite_20b: `<function_call> {"name": "get_weather", "arguments": {"city": "Paris", "days": 2}}\n<function_call> {"name": "add", "arguments": {"a": 1, "b": [2, {"c": "}"}]}}\n`,
   firefunction: ` functools[{"name": "get_weather", "arguments": {"city": "Paris", "days": 2}}, {"name": "add", "arguments": {"a": 1, "b": [2, {"c": "}"}]}}]`,
 };
 const FAMILIES = Object.keys(TEXTS) as ToolCallFamily[];
@@ -126,6 +128,12 @@ describe("a reader of tool calls", () => {
     ["mistral", `[TOOL_CALLS]add[CALL_ID]abc123def[ARGS]{"a": 1}`, [["add", { a: 1 }]]],
     ["mistral", ` [{"name": "add", "arguments": {"a": 1}}]`, [["add", { a: 1 }]]],
     ["pythonic", `<|python_start|>[add()]<|python_end|>`, [["add", {}]]],
+    [
+      "pythonic",
+      `<|python_start|><|python_end|>{"name": "add", "parameters": {"a": 1}}`,
+      [["add", { a: 1 }]],
+    ],
+    ["pythonic", `{"name": "add", "parameters": {"a": 1}}`, [["add", { a: 1 }]]],
     [
       "pythonic",
       `[add(a=True, b=None, c=-1.5e3, d=(1, .5), e='it\\'s\\n"x"', f={1: 'y'}, g=1234567890123456)]`,
@@ -194,6 +202,7 @@ describe("a reader of tool calls", () => {
     ["mistral", "[TOOL_CALLS] nothing here"],
     ["pythonic", "[1, 2, 3]"],
     ["pythonic", "[unknown(a=1)]"],
+    ["pythonic", '{"name": "unknown", "parameters": {"a": 1}}'],
     ["pythonic", "Weather: [get_weather(city='Rome')]"],
     ["deepseek", "<｜tool▁calls▁begin｜>none<｜tool▁calls▁end｜>"],
     ["deepseek", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>x<｜tool▁call▁end｜>"],

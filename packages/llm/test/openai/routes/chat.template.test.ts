@@ -135,6 +135,24 @@ describe("a chat with a model that takes a prompt", () => {
     });
   });
 
+  it.each(["[ ", '[{"na', '[{"name":"time"'])(
+    "leaves the beginning %s of a required call that was cut off out of the content",
+    async (text) => {
+      const { chat } = await serve(() => say(text));
+      const body = { tools: [tool("time")], tool_choice: "required" };
+      const whole = await (await chat(body)).json();
+      expect(whole).toMatchObject({ choices: [{ message: { content: "" } }] });
+      const events = await eventsOf(await chat({ ...body, stream: true }));
+      expect(events.map((event) => event.choices?.[0]?.delta.content ?? "").join("")).toBe("");
+    },
+  );
+
+  it("shows the text of a model that does not call the tool that is required", async () => {
+    const { chat } = await serve(() => say("I can", "not."));
+    const whole = await (await chat({ tools: [tool("time")], tool_choice: "required" })).json();
+    expect(whole).toMatchObject({ choices: [{ message: { content: "I cannot." } }] });
+  });
+
   it("says which directory has no template", async () => {
     const { chat } = await serve(() => say("Hi"), { chatTemplates: { m: join(directory, "none") } });
     const refused = await chat({});
