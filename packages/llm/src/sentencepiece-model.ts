@@ -1,6 +1,6 @@
 import { errorFor } from "@tritonjs/protocol";
 import { charsmapNormalizer } from "./sentencepiece-normalizer.js";
-import type { AddedToken } from "./token-spelling.js";
+import { type AddedToken, beginsWith } from "./token-spelling.js";
 
 /** Kinds of pieces in a model of SentencePiece. */
 const NORMAL = 1;
@@ -37,12 +37,14 @@ interface ReadTokenizer {
  * Reads a `tokenizer.model` of SentencePiece as the `tokenizer.json` that describes the same tokenizer.
  *
  * @param further tokens that the model's configuration adds. They replace those of the file with the same number
+ * @param first control piece that begins every text; empty for none
  * @throws TritonError INVALID_ARG for a file that is not such a model, and for models of words or characters
  */
 export function tokenizerOfSentencePiece(
   file: Uint8Array,
   path: string,
   further: readonly AddedToken[] = [],
+  first = "<s>",
 ): ReadTokenizer {
   const model = readModel(file, path);
   const { pieces, kind, byteFallback, addDummyPrefix } = model;
@@ -50,6 +52,7 @@ export function tokenizerOfSentencePiece(
     throw notReadable(path, "a model of the type unigram or bpe", `the type ${kind}`);
   }
   const unknown = pieces.findIndex(({ type }) => type === UNKNOWN);
+  const firstId = pieces.findIndex(({ text, type }) => text === first && type === CONTROL);
   const replaced = new Set(further.map(({ id }) => id));
   const own = pieces.flatMap(({ text, type }, id) =>
     (type === CONTROL || type === UNKNOWN || type === USER_DEFINED) && !replaced.has(id)
@@ -60,7 +63,7 @@ export function tokenizerOfSentencePiece(
     added_tokens: [...own, ...further],
     normalizer: null,
     pre_tokenizer: null,
-    post_processor: beginsWith(pieces, "<s>"),
+    post_processor: beginsWith(first, firstId < 0 ? undefined : firstId),
     decoder: {
       type: "Sequence",
       decoders: [
@@ -131,18 +134,6 @@ function anyOf(texts: readonly string[]): RegExp {
   return new RegExp(
     `(${longestFirst.map((text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")).join("|")})`,
   );
-}
-
-/** Llama's tokenizers add the token that begins a text, and none at its end. */
-function beginsWith(pieces: readonly Piece[], token: string): object | null {
-  const id = pieces.findIndex(({ text, type }) => text === token && type === CONTROL);
-  if (id < 0) return null;
-  return {
-    type: "TemplateProcessing",
-    single: [{ SpecialToken: { id: token, type_id: 0 } }, { Sequence: { id: "A", type_id: 0 } }],
-    pair: [],
-    special_tokens: { [token]: { id: token, ids: [id], tokens: [token] } },
-  };
 }
 
 /** Pairs of pieces that join to another piece, those with the highest score first, as SentencePiece joins them. */

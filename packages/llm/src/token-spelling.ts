@@ -61,24 +61,38 @@ export function bytesOfSpelling(spelling: string): Uint8Array | undefined {
  * The `tokenizer.json` of a byte-level vocabulary whose pieces are in `vocab.json` and `merges.txt`, as for GPT-2.
  *
  * @param added tokens that are not in the vocabulary, or are special
+ * @param first token that begins every text; empty for none
  */
 export function byteLevelTokenizer(
   vocab: Readonly<Record<string, unknown>>,
   merges: string,
   added: readonly AddedToken[],
+  first: string,
 ): Readonly<Record<string, unknown>> {
   const end = vocab["<|endoftext|>"];
   const isKnown = added.some(({ content }) => content === "<|endoftext|>");
   const special =
     typeof end === "number" && !isKnown ? [{ id: end, content: "<|endoftext|>", special: true }] : [];
+  const firstId = added.find(({ content }) => content === first)?.id ?? vocab[first];
   const lines = merges.split(/\r?\n/).filter((line) => line !== "" && !line.startsWith("#version"));
   return {
     added_tokens: [...special, ...added],
     normalizer: null,
     pre_tokenizer: { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: true },
-    post_processor: null,
+    post_processor: beginsWith(first, firstId),
     decoder: { type: "ByteLevel" },
     model: { type: "BPE", vocab, merges: lines },
+  };
+}
+
+/** A `post_processor` that begins every text with a token; null without its number. */
+export function beginsWith(token: string, id: unknown): object | null {
+  if (token === "" || typeof id !== "number") return null;
+  return {
+    type: "TemplateProcessing",
+    single: [{ SpecialToken: { id: token, type_id: 0 } }, { Sequence: { id: "A", type_id: 0 } }],
+    pair: [],
+    special_tokens: { [token]: { id: token, ids: [id], tokens: [token] } },
   };
 }
 

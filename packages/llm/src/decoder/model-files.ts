@@ -203,11 +203,22 @@ async function readTokenizer(
   if (isFile(path(TOKENIZER))) return { tokenizer: await readJson(path(TOKENIZER)) };
   const added = addedTokens(tokenizerConfig);
   if (isFile(path(SENTENCE_PIECE))) {
-    return tokenizerOfSentencePiece(await readFile(path(SENTENCE_PIECE)), path(SENTENCE_PIECE), added);
+    const first = firstToken(tokenizerConfig, true);
+    return tokenizerOfSentencePiece(await readFile(path(SENTENCE_PIECE)), path(SENTENCE_PIECE), added, first);
   }
   const vocabulary = await readJson(path(VOCABULARY));
   const merges = await readFile(path(MERGES), "utf8");
-  return { tokenizer: byteLevelTokenizer(vocabulary, merges, added) };
+  return { tokenizer: byteLevelTokenizer(vocabulary, merges, added, firstToken(tokenizerConfig, false)) };
+}
+
+/**
+ * Token that begins every text, as the configuration says: Llama's tokenizers have one unless they say otherwise, and
+ * GPT-2's only if they say so. An empty text is none.
+ */
+function firstToken({ add_bos_token, bos_token }: ModelFileObject, otherwise: boolean): string {
+  if (!(add_bos_token ?? otherwise)) return "";
+  const token: unknown = typeof bos_token === "string" ? bos_token : Object(bos_token).content;
+  return typeof token === "string" ? token : "<s>";
 }
 
 /** Tokens of `added_tokens_decoder`, which a tokenizer without `tokenizer.json` has in its configuration. */

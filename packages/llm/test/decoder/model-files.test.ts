@@ -115,14 +115,19 @@ it("a byte-level tokenizer may be vocab.json and merges.txt", async () => {
   const decoder = Object.fromEntries(added_tokens.map((one: { id: number }) => [one.id, one]));
   writeFileSync(
     join(directory, "tokenizer_config.json"),
-    JSON.stringify({ ...config, added_tokens_decoder: decoder }),
+    JSON.stringify({ ...config, add_bos_token: true, added_tokens_decoder: decoder }),
   );
   const whole = new TextTokenizer({ ...(await readModelDirectory(directory)), config });
   renameSync(join(directory, "tokenizer.json"), join(directory, "unused"));
   const parts = new TextTokenizer({ ...(await readModelDirectory(directory)), config });
   for (const text of ["Once there was a dog.", "<|begin|>It's 12 o'clock\n😀"]) {
     expect(parts.encode(text, false)).toEqual(whole.encode(text, false));
+    expect(parts.encode(text, true)).toEqual(whole.encode(text, true));
   }
+  const unmarked = { ...config, added_tokens_decoder: decoder };
+  writeFileSync(join(directory, "tokenizer_config.json"), JSON.stringify(unmarked));
+  const bare = new TextTokenizer({ ...(await readModelDirectory(directory)), config });
+  expect(bare.encode("a", true)).toEqual(bare.encode("a", false));
 });
 
 it("a tokenizer may be the model of SentencePiece", async () => {
@@ -135,4 +140,18 @@ it("a tokenizer may be the model of SentencePiece", async () => {
   const ids = tokenizer.encode("The license<|im_end|>", true);
   expect([ids[0], ids.at(-1)]).toEqual([1, 420]);
   expect(tokenizer.decode(ids)).toBe("The license");
+});
+
+it.each([
+  [{ add_bos_token: false }, undefined],
+  [{ bos_token: "</s>" }, 2],
+  [{ bos_token: { content: "<s>" } }, 1],
+])("a tokenizer of SentencePiece begins texts as its configuration %j says", async (config, first) => {
+  const directory = withGraphs("model.onnx");
+  rmSync(join(directory, "tokenizer.json"));
+  cpSync(new URL("../fixtures/sentencepiece-bpe.model", import.meta.url), join(directory, "tokenizer.model"));
+  writeFileSync(join(directory, "tokenizer_config.json"), JSON.stringify(config));
+  const tokenizer = new TextTokenizer({ ...(await readModelDirectory(directory)), config: {} });
+  const text = tokenizer.encode("The license", false);
+  expect(tokenizer.encode("The license", true)).toEqual([...(first === undefined ? [] : [first]), ...text]);
 });
