@@ -22,6 +22,7 @@ import { bytesPerToken, type PromptImages, readDecoderGraph } from "./forward-pa
 import { GenerationEngine, KvBudget, type PassPadding } from "./generation-engine.js";
 import { ImageEncoder, takesNoImages, tokenEmbedding } from "./image-encoder.js";
 import { readModelDirectory } from "./model-files.js";
+import { MOST_PREFILL_TOKENS } from "./prefill-pace.js";
 import { RunningText } from "./running-text.js";
 
 /** Entry of the workers of decoders. */
@@ -132,7 +133,14 @@ async function openDecoder(
     prefixCacheBytes ?? Math.max(DECODER_DEFAULTS.prefixCacheBytes, contextLength * ownBytes);
   const mostCached = Math.min(Math.floor(budget.tokens / 2), Math.floor(cacheBytes / ownBytes));
   const cachedTokens = prefixCache && !batchInvariant ? mostCached : 0;
-  const limits = { contextLength, maxRunning: maxRunningRequests, prefillTokens, cachedTokens, pads };
+  const limits = {
+    contextLength,
+    maxRunning: maxRunningRequests,
+    // The parts of a prompt change its numbers, so they must not depend on the texts beside it.
+    prefillTokens: prefillTokens ?? (batchInvariant ? MOST_PREFILL_TOKENS : undefined),
+    cachedTokens,
+    pads,
+  };
   const keptPrefixes =
     prefixDirectory === undefined
       ? undefined

@@ -18,7 +18,7 @@ import type { EngineLoad } from "./text-generation.js";
 
 /**
  * Rows of a pass that may have different numbers of new tokens: all of them; those of prompts whose computation begins,
- * while others share a pass only with one token each; or none. With "none", texts of different lengths run one after the other.
+ * while others share a pass only with one token each; or none. With "none", each text has a pass of its own.
  */
 export type PassPadding = "all" | "prompts" | "none";
 
@@ -392,11 +392,10 @@ export function planPrefill<T extends Prefilling>(
   if (first === undefined) return [];
   const parts: PrefillPart<T>[] = [{ text: first, count: Math.min(first.pending, limit) }];
   let longest = parts[0]!.count;
-  for (const text of waiting.slice(1)) {
+  for (const text of pads === "none" ? [] : waiting.slice(1)) {
     if (text.computed !== first.computed) continue;
     if (shares && parts.some(({ text: before }) => gains(text, before))) continue;
     const count = Math.min(text.pending, limit);
-    if (pads === "none" && count !== longest) continue;
     if (pads === "prompts" && text.computed > 0 && (count > 1 || longest > 1)) continue;
     const columns = Math.max(longest, count);
     if ((parts.length + 1) * columns > limit) continue;

@@ -45,6 +45,7 @@ describe("a pass over prompts", () => {
       [1, 8],
     ]);
     expect(plan(fresh, 100, true, "none")).toEqual([[0, 9]]);
+    expect(plan([prompt(1, 9), prompt(2, 9)], 100, true, "none")).toEqual([[0, 9]]);
   });
 
   it("lets a prompt wait for one that begins alike, unless prefixes are not shared", () => {
