@@ -95,6 +95,13 @@ describe("the time that a client waits", () => {
     expect((await post("timed", { [name]: value.replace("20", "90000") }))[0]).toBe(200);
   });
 
+  it("is over at once with grpc-timeout: 0m", async () => {
+    await runBoth();
+    const [status, text] = await post("timed", { "grpc-timeout": "0m" }, false);
+    expect(status).toBe(503);
+    expect(text).toContain("was refused: expected an answer within 0 ms");
+  });
+
   it("is ignored by models without deadlines, as in Triton", async () => {
     expect((await post("plain", { "tritonjs-timeout-ms": "1", "grpc-timeout": "nonsense" }))[0]).toBe(200);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { DEADLINE_CASES, OTHER_CASES } from "./deadline-cases.js";
+import { DEADLINE_CASES, type DeadlineCase, OTHER_CASES } from "./deadline-cases.js";
 import { CONTENDERS, DEADLINES } from "./deadline-report.js";
 import { shareInTime, worstShareInTime } from "./deadline-run.js";
 
@@ -26,6 +26,24 @@ describe("deadlines in the simulation", () => {
   it("plan more time for batches whose times vary, while smaller ones are enough", async () => {
     const one = OTHER_CASES.find(({ noise, instances }) => noise > 0 && instances === 2)!;
     const outcomes = await DEADLINES.served(one, { ...RUN, load: 0.65 });
+    expect(worstShareInTime(outcomes)).toBeGreaterThanOrEqual(0.99);
+  });
+
+  it("give up no tight requests in a burst while looser ones can wait until it is over", async () => {
+    const one: DeadlineCase = {
+      ...DEADLINE_CASES[1]!,
+      fixedMs: 1,
+      perRowMs: 0.6,
+      maxBatchSize: 32,
+      classes: [
+        { share: 0.42, limitMs: 18 },
+        { share: 0.11, limitMs: 107 },
+        { share: 0.31, limitMs: 267 },
+        { share: 0.16, limitMs: 1679 },
+      ],
+      arrivals: "bursts",
+    };
+    const outcomes = await DEADLINES.served(one, { ...RUN, load: 0.75 });
     expect(worstShareInTime(outcomes)).toBeGreaterThanOrEqual(0.99);
   });
 

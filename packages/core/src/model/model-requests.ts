@@ -32,6 +32,7 @@ import type { InferenceRequest, RequestHolder, RequestObserver } from "../reques
 import { selectOutputs } from "../request/inference-response.js";
 import type { RequestValidator } from "../request/request-validator.js";
 import { callerOf } from "../scheduler/fair-shares.js";
+import { classLevelOf } from "../scheduler/priority-queue.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import type { ModelTape } from "../scheduler/scheduling-tape.js";
 import {
@@ -245,7 +246,7 @@ export class ModelRequests implements RequestObserver {
   /** Counts what became of a request of a model with deadlines. Cancelled and failed requests do not count. */
   #countDeadline(request: InferenceRequest, error: TritonError | undefined): void {
     const { due, priority, executing } = request;
-    const { statistics, clock, scheduler } = this.#model;
+    const { statistics, clock, config, scheduler } = this.#model;
     const outcome = deadlineOutcome(error, executing, clock.now() > due);
     if (outcome === undefined) return;
     statistics.deadlines ??= new DeadlineCounts();
@@ -253,7 +254,9 @@ export class ModelRequests implements RequestObserver {
     const cause = isLost ? scheduler.lateCause?.(request) : undefined;
     if (cause !== undefined) request.trace?.late?.(cause);
     const caller = request.share?.account.name ?? callerOf(request, this.#callerParameter);
-    statistics.deadlines.record(priority, caller, outcome, cause);
+    const { dynamicBatching } = config;
+    const level = dynamicBatching === undefined ? priority : classLevelOf(dynamicBatching, priority);
+    statistics.deadlines.record(level, caller, outcome, cause);
   }
 
   #recordError(error: unknown): void {

@@ -584,13 +584,22 @@ const LONGEST_NAME = 128;
 /** Callers of a level that are counted by name, because clients choose their names. */
 const NAMED_CALLERS = 64;
 const OTHER_CALLERS = "(others)";
+/** Levels that are counted by themselves, because clients choose their priorities where the model has no levels. */
+const COUNTED_LEVELS = 64;
+/** Level of the requests of all further ones. */
+const OTHER_LEVELS = 0;
 
 /** Counts what became of requests with deadlines, by class. */
 export class DeadlineCounts {
   readonly #levels = new Map<number, Map<string, CountedClass>>();
 
   record(level: number, caller: string, outcome: DeadlineOutcome, cause?: LateCause): void {
-    const callers = getOrAdd(this.#levels, level, () => new Map<string, CountedClass>());
+    const isCounted = this.#levels.size < COUNTED_LEVELS || this.#levels.has(level);
+    const callers = getOrAdd(
+      this.#levels,
+      isCounted ? level : OTHER_LEVELS,
+      () => new Map<string, CountedClass>(),
+    );
     const name = caller.slice(0, LONGEST_NAME);
     const isNamed = callers.size < NAMED_CALLERS || callers.has(name);
     const { outcomes, causes } = getOrAdd(callers, isNamed ? name : OTHER_CALLERS, newClass);

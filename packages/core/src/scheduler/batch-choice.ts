@@ -20,7 +20,7 @@ const ENOUGH_GOODPUT = 0.97;
 const SCARCE_LOSS = 0.02;
 const SCARCE_LOSS_WIDTH = 0.04;
 /** The same for the demand, as a share of what the instances can do. */
-const SCARCE_DEMAND = 0.9;
+const SCARCE_DEMAND = 1.1;
 const SCARCE_DEMAND_WIDTH = 0.1;
 /** Share of the arrivals that have one limit, from which on batches need not leave time for tighter ones. */
 const ONE_LIMIT = 0.9;

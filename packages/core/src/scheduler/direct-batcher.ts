@@ -297,6 +297,7 @@ const BY_DEFAULT = defaultDynamicBatching();
 
 /** No request overtakes the next one of a slot. */
 const NOTHING_BEFORE = {
+  classLevelOf: ({ priority }: InferenceRequest) => priority,
   countBefore: () => 0,
   dated: (): never => {
     throw new RangeError("expected no request before another, got an index");

@@ -54,7 +54,7 @@ export class LaneCauses {
   started(payload: Payload, request: InferenceRequest, expectedMs: number, now: number): void {
     this.#runs.push({
       payload,
-      name: classOf(request),
+      name: classOf(request, this.#queue.classLevelOf(request)),
       startedAt: now,
       expectedMs: this.#work.known ? expectedMs : undefined,
       endedAt: Number.POSITIVE_INFINITY,
@@ -95,7 +95,7 @@ export class LaneCauses {
   #causeOfWait(request: InferenceRequest, until: number, lanes: number): LateCause {
     const { queueStart } = request;
     const isWaiting = request.holder === this.#queue || until === queueStart;
-    const own = classOf(request);
+    const own = classOf(request, this.#queue.classLevelOf(request));
     let [waitMs, busyMs, otherMs, excessMs] = [until - queueStart, 0, 0, 0];
     const add = (ms: number, name: string): void => {
       busyMs += ms / lanes;
@@ -120,7 +120,7 @@ export class LaneCauses {
       const before = this.#queue.dated(i);
       if (before === request) continue;
       waitMs += before.batchCost / lanes;
-      add(before.batchCost, classOf(before));
+      add(before.batchCost, classOf(before, this.#queue.classLevelOf(before)));
     }
     if (excessMs > MOST * waitMs) return "slow_model";
     if (this.#loadAt(until) > OVERLOAD * lanes) return "overload";

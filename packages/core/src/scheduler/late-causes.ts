@@ -17,6 +17,7 @@ const MOST = 0.5;
 
 /** Requests that wait, in the order in which they run. */
 interface WaitingRequests {
+  classLevelOf(request: InferenceRequest): number;
   countBefore(order: number): number;
   dated(index: number): InferenceRequest;
 }
@@ -70,7 +71,7 @@ export class LateCauses {
       rows,
       requests: payload.requests,
       payload,
-      classes: payload.requests.filter(({ ready }) => ready).map(classOf),
+      classes: payload.requests.filter(({ ready }) => ready).map((request) => this.#classOf(request)),
       startedAt: now,
       expectedMs: times?.expectedMs(rows),
       endedAt: Number.POSITIVE_INFINITY,
@@ -124,7 +125,7 @@ export class LateCauses {
     const until = startedAt ?? now;
     const meanwhile = this.#batches.filter((one) => one.startedAt < until && one.endedAt > queueStart);
     const count = Math.max(1, this.#times.idleInMs(now).length);
-    const own = classOf(request);
+    const own = this.#classOf(request);
     let [waitMs, busyMs, otherMs, excessMs] = [until - queueStart, 0, 0, 0];
     const add = (ms: number, classes: readonly string[]): void => {
       busyMs += ms / count;
@@ -142,7 +143,8 @@ export class LateCauses {
         ...Array.from({ length: ahead }, () => 1 / times.topRowsPerMs),
       ];
       running.forEach(({ classes }, i) => void add(comingMs[i]!, classes));
-      for (let i = 0; i < ahead; i++) add(comingMs[running.length + i]!, [classOf(this.#queue.dated(i))]);
+      for (let i = 0; i < ahead; i++)
+        add(comingMs[running.length + i]!, [this.#classOf(this.#queue.dated(i))]);
       waitMs += comingMs.reduce((sum, ms) => sum + ms, 0) / count;
     }
     if (excessMs > MOST * waitMs) return "slow_model";
@@ -154,6 +156,10 @@ export class LateCauses {
     const isAlone = before.size === 1 && ahead === 0 && only!.rows > 1;
     if (isAlone && only!.startedAt + times.expectedMs(1) + times.expectedMs(rows) <= due) return "batch";
     return busyMs > 0 && otherMs > MOST * busyMs ? "other_class" : "queue";
+  }
+
+  #classOf(request: InferenceRequest): string {
+    return classOf(request, this.#queue.classLevelOf(request));
   }
 
   #rate(now: number): number {
@@ -168,7 +174,7 @@ function excessOf({ expectedMs, startedAt, endedAt, times }: RunBatch, until: nu
   return tookMs > (1 + Math.max(SLOW_SHARE, 4 * times.spread)) * expectedMs ? tookMs - expectedMs : 0;
 }
 
-/** Requests of one caller and priority are a class. */
-export function classOf(request: InferenceRequest): string {
-  return `${request.priority} ${request.share?.account.name ?? callerOf(request, "caller")}`;
+/** Requests of one caller and level are a class. */
+export function classOf(request: InferenceRequest, level: number): string {
+  return `${level} ${request.share?.account.name ?? callerOf(request, "caller")}`;
 }

@@ -257,6 +257,11 @@ export function levelOf(
   return priority >= 1 && priority <= priorityLevels ? priority : defaultPriorityLevel;
 }
 
+/** The level that names the class of a request: its priority as it came, for a queue without levels. */
+export function classLevelOf(batching: ModelDynamicBatching, priority: number): number {
+  return batching.priorityLevels === 0 ? priority : levelOf(batching, priority);
+}
+
 export function policyOf(batching: ModelDynamicBatching, level: number): ModelQueuePolicy {
   return batching.priorityQueuePolicy[level] ?? batching.defaultQueuePolicy ?? defaultQueuePolicy();
 }

@@ -6,6 +6,7 @@ import { LinkedList } from "../system/collections.js";
 import { callerOf } from "./fair-shares.js";
 import {
   type BatcherQueue,
+  classLevelOf,
   freePlacesOf,
   isBounded,
   type LevelStatus,
@@ -88,6 +89,11 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   /** Place of the first request in the order. */
   headOrder(): number {
     return this.datedCount > 0 ? this.dated(0).order : Number.POSITIVE_INFINITY;
+  }
+
+  /** The level that names the class of a request. */
+  classLevelOf({ priority }: InferenceRequest): number {
+    return classLevelOf(this.#batching, priority);
   }
 
   /** True if the order is not that of deadlines. */
@@ -340,6 +346,5 @@ function defaultLimitMs(
     const ofCaller = callerMs.get(rule?.nameOf?.(request) ?? callerOf(request, "caller"));
     if (ofCaller !== undefined) return ofCaller;
   }
-  // A model without levels of its own takes the priority of the request as its level.
-  return levelMs.get(level === 0 ? request.priority : level) ?? (policyMs > 0 ? policyMs : defaultMs);
+  return levelMs.get(classLevelOf(batching, request.priority)) ?? (policyMs > 0 ? policyMs : defaultMs);
 }

@@ -6,6 +6,9 @@ const TIMEOUT_HEADER = "tritonjs-timeout-ms";
 /** gRPC's header of the same meaning, which HTTP clients may send too: `150m`, `2S`. */
 const GRPC_TIMEOUT_HEADER = "grpc-timeout";
 
+/** A value of 0 in gRPC's header means that the time is over, not that there is no limit. */
+const LEAST_LIMIT_MS = 1e-6;
+
 const MILLISECONDS: Readonly<Record<string, number>> = {
   H: 3_600_000,
   M: 60_000,
@@ -76,7 +79,7 @@ function millisecondsOf(text: string): number {
 
 function grpcLimit(text: string): number {
   const limitMs = grpcTimeoutMs(text);
-  if (limitMs !== undefined) return limitMs;
+  if (limitMs !== undefined) return Math.max(LEAST_LIMIT_MS, limitMs);
   throw errorFor(
     "INVALID_OPTION",
     `header '${GRPC_TIMEOUT_HEADER}': expected up to 8 digits and a unit of H, M, S, m, u or n, got '${text}'`,

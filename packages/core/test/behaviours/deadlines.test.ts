@@ -126,6 +126,54 @@ describe("deadlines", () => {
     expect(lines).toContain(`${count(0, "late")} 0`);
   });
 
+  it("are counted by the level that the model gives a request", async () => {
+    const bench = await new Bench(1, 0).bind({
+      maxBatchSize: 1,
+      batcher: { deadlines: true, priorityLevels: 2, defaultPriorityLevel: 2 },
+    });
+    for (const priority of [0, 1, 2, 9]) {
+      const sent = bench.send(priority, { timeoutMs: 100, priority });
+      await bench.clock.advance(10);
+      expect(await sent).toBe("done");
+    }
+    const metrics = await bench.triton.service.metrics();
+    expect(metrics.match(/(?<=deadline_total.*level=)"\d+",outcome="in_time"} \d+/g)).toEqual([
+      '"1",outcome="in_time"} 1',
+      '"2",outcome="in_time"} 3',
+    ]);
+  });
+
+  it("are missed because of their own class if requests before them have its level by default", async () => {
+    const bench = await new Bench(20, 0).bind({
+      maxBatchSize: 1,
+      batcher: { deadlines: true, priorityLevels: 2, defaultPriorityLevel: 2 },
+    });
+    await bench.teach();
+    const sent = Array.from({ length: 4 }, () => bench.send(1, { timeoutMs: 85 }));
+    sent.push(bench.send(2, { timeoutMs: 95, priority: 2 }));
+    await bench.clock.advance(200);
+    await Promise.all(sent);
+    const lines = (await bench.triton.service.metrics()).split("\n");
+    expect(lines).toContain(
+      'tritonjs_deadline_missed_total{model="echo",version="1",level="2",cause="queue"} 1',
+    );
+  });
+
+  it("are counted by the first 64 priorities, where the model has no levels", async () => {
+    const bench = await new Bench(1, 0).bind({ maxBatchSize: 1 });
+    for (let priority = 1; priority <= 70; priority++) {
+      const sent = bench.send(1, { timeoutMs: 100, priority });
+      await bench.clock.advance(10);
+      expect(await sent).toBe("done");
+    }
+    const lines = (await bench.triton.service.metrics()).split("\n");
+    const inTime = lines.filter((line) => /^tritonjs_deadline_total.*"in_time"/.test(line));
+    expect(inTime).toHaveLength(65);
+    expect(inTime).toContain(
+      'tritonjs_deadline_total{model="echo",version="1",level="0",outcome="in_time"} 6',
+    );
+  });
+
   it("are counted by caller too, for the first 64 callers of a level", async () => {
     const bench = await new Bench(1, 0).bind({ maxBatchSize: 1 });
     for (let i = 0; i < 70; i++) {
