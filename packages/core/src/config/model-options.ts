@@ -479,6 +479,19 @@ function namedNumbers(text = ""): ReadonlyMap<string, number> {
   return numbers;
 }
 
+/** Problems of a parameter that {@link namedNumbers} reads: parts that are not pairs. */
+function pairProblems({ name, parameters }: ModelConfig, parameter: string, example: string): string[] {
+  const text = parameters[parameter]?.stringValue ?? "";
+  return text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "" && !part.includes("="))
+    .map(
+      (part) =>
+        `parameter '${parameter}' of model '${name}': expected pairs such as ${example}, got '${part}'`,
+    );
+}
+
 /** A parameter that {@link namedNumbers} reads; none for no numbers. */
 function namedParameter(
   parameter: string,
@@ -514,7 +527,11 @@ export function deadlineProblems(config: ModelConfig): string[] {
   }
   const setting = deadlineSetting(config);
   if (setting === undefined) return [];
-  const problems: string[] = [];
+  const problems = [
+    ...pairProblems(config, DEADLINE_BY_LEVEL, "1=50"),
+    ...pairProblems(config, DEADLINE_BY_CALLER, "gold=100"),
+  ];
+  if (problems.length > 0) return problems;
   const { defaultMs, levelMs, callerMs } = setting;
   if (parameters[DEADLINE_DEFAULT] !== undefined && !(Number.isFinite(defaultMs) && defaultMs > 0)) {
     problems.push(

@@ -369,7 +369,7 @@ describe("deadlines", () => {
       "default deadline by level of model 'other': expected levels from 1 on with milliseconds above 0, got NaN=50",
     );
     expect(bind({ deadline_caller_ms: "gold" })).toContain(
-      "default deadline of caller '' of model 'other': expected a number of milliseconds above 0, got NaN",
+      "parameter 'deadline_caller_ms' of model 'other': expected pairs such as gold=100, got 'gold'",
     );
     expect(bind({ deadline_caller_ms: "gold=0" })).toContain(
       "default deadline of caller 'gold' of model 'other': expected a number of milliseconds above 0, got 0",
