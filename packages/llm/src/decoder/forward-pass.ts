@@ -489,6 +489,9 @@ const SHORTEST_PREFIX = 8;
 /** Largest number of entries, because every prompt is compared with each of them. */
 const MOST_PREFIXES = 64;
 
+/** Share of a prompt that others may lack: to compute it takes about as long as a copy of all its keys and values. */
+const LACKING_SHARE = 0.01;
+
 /** A prompt with its keys and values. */
 export interface CachedPrefix {
   readonly tokens: readonly number[];
@@ -550,11 +553,11 @@ export class PrefixCache {
     return { ...best.past, length };
   }
 
-  /** Keeps the keys and values of a prompt, unless a longer prompt has them. */
+  /** Keeps the keys and values of a prompt, unless another prompt has all or nearly all of them. */
   add(prompt: readonly number[], past: KvSlice): void {
     if (!isWorthSharing(prompt.length) || prompt.length > this.maxTokens) return;
-    const covered = this.#entries.some(({ tokens }) => commonLength(tokens, prompt) === prompt.length);
-    if (covered) return;
+    const needed = prompt.length - Math.floor(LACKING_SHARE * prompt.length);
+    if (this.#entries.some(({ tokens }) => commonLength(tokens, prompt) >= needed)) return;
     for (const entry of this.#entries) {
       if (commonLength(entry.tokens, prompt) === entry.tokens.length) this.#remove(entry);
     }

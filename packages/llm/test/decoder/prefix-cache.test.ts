@@ -34,6 +34,15 @@ describe("the cache of prefixes", () => {
     expect(cache.find(tokens(1, 30))?.length).toBe(20);
   });
 
+  it("keeps a prompt only if it has more than a hundredth that no other has", () => {
+    const cache = cacheOf(1000, tokens(1, 396), tokens(1, 399));
+    expect(cache.tokens).toBe(396);
+    cache.add(tokens(1, 400), past(400));
+    expect(cache.tokens).toBe(396);
+    cache.add(tokens(1, 401), past(401));
+    expect(cache.tokens).toBe(401);
+  });
+
   it("drops the least recently used one first, when space is needed", () => {
     const cache = cacheOf(30, tokens(1, 10), tokens(2, 10), tokens(3, 10));
     cache.find(tokens(1, 12));
