@@ -94,8 +94,8 @@ export function tokenizerOfSentencePiece(
 }
 
 /**
- * What SentencePiece does to a text before it splits it. The parts between control pieces and added tokens are texts of
- * their own. Pieces that the user defined stay as they are.
+ * Normalises a text as SentencePiece does before it splits it. Each part between control pieces and added tokens is
+ * normalised by itself. Pieces that the user defined stay as they are.
  */
 function normalizerOf(model: SentencePieceModel, further: readonly AddedToken[]): (text: string) => string {
   const { pieces, charsmap, addDummyPrefix, removeExtraSpaces } = model;
@@ -110,7 +110,7 @@ function normalizerOf(model: SentencePieceModel, further: readonly AddedToken[])
   );
   const control = anyOf([...textsOf(CONTROL, UNKNOWN), ...added]);
   const normalizeText = (text: string) => {
-    // Every second part is what the expression has found.
+    // Every second part is a match of the expression.
     const parts = text.split(defined).map((part, i) => (i % 2 === 0 ? mapped(part) : part));
     const spaced = removeExtraSpaces
       ? parts

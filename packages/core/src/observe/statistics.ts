@@ -584,9 +584,9 @@ const LONGEST_NAME = 128;
 /** Callers of a level that are counted by name, because clients choose their names. */
 const NAMED_CALLERS = 64;
 const OTHER_CALLERS = "(others)";
-/** Levels that are counted by themselves, because clients choose their priorities where the model has no levels. */
+/** Largest number of levels that are counted by themselves. Clients choose them where the model has no levels. */
 const COUNTED_LEVELS = 64;
-/** Level of the requests of all further ones. */
+/** Level under which requests of all further levels are counted. */
 const OTHER_LEVELS = 0;
 
 /** Counts what became of requests with deadlines, by class. */

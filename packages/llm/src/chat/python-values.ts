@@ -115,7 +115,7 @@ export function pythonFloat(value: number): string {
   return text.includes(".") ? text : `${text}.0`;
 }
 
-/** Characters that Python does not print: those without a sign, and all spaces but one. */
+/** Characters that Python escapes: control and format characters, and all spaces but U+0020. */
 const UNPRINTABLE = /[\p{C}\p{Z}]/u;
 
 function reprOfText(text: string): string {

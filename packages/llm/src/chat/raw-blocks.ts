@@ -27,7 +27,7 @@ export function withoutRawBlocks(text: string): {
       if (raw === undefined) return found;
       const name = `raw_text_${Object.keys(rawTexts).length}__`;
       rawTexts[name] = trimmed(raw, begin === "-", end!);
-      // A tag of a block takes the spaces before it in its line and the line break after it away.
+      // A tag of a block removes the spaces before it in its line, and the line break after it.
       const kept = after === "" ? "" : line;
       return `${before === "+" ? space : ""}{{${before === "-" ? "-" : ""} ${name} ${after === "-" ? "-" : ""}}}${kept}`;
     },

@@ -213,7 +213,7 @@ async function readTokenizer(
 
 /**
  * Token that begins every text, as the configuration says: Llama's tokenizers have one unless they say otherwise, and
- * GPT-2's only if they say so. An empty text is none.
+ * GPT-2's only if they say so. An empty text means none.
  */
 function firstToken({ add_bos_token, bos_token }: ModelFileObject, otherwise: boolean): string {
   if (!(add_bos_token ?? otherwise)) return "";

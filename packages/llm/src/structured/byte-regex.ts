@@ -247,7 +247,7 @@ export class Regexes {
     }
   }
 
-  /** Gives the next searches their whole time. To be called for each grammar and each mask. */
+  /** Resets the limit of searches. Called before each grammar and each mask. */
   beginSearches(): void {
     this.#searched = 0;
   }

@@ -59,7 +59,7 @@ class JsonWriter {
   readonly #plans = new Map<ObjectForm, ObjectPlan | undefined>();
   /** Arrays whose items cannot be held apart. */
   readonly #repeating = new Set<ArrayForm>();
-  /** Lets a token end, and not go on: no text has this byte. */
+  /** Ends a token: no text has this byte. */
   readonly #barrier: Part;
   readonly #openBrace: Part;
   readonly #closeBrace: Part;

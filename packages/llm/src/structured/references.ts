@@ -6,11 +6,11 @@ interface Resource {
   readonly schema: unknown;
   /** Schemas by `$anchor`, `$dynamicAnchor`, or an identifier of the older form `#name`. */
   readonly anchors: Map<string, unknown>;
-  /** Those of `$dynamicAnchor`. */
+  /** Schemas by `$dynamicAnchor`. */
   readonly dynamic: Map<string, unknown>;
 }
 
-/** What a reference leads to. */
+/** Target of a reference. */
 export interface Referred {
   readonly schema: unknown;
   /** False if another schema takes its place in some calls, which a grammar cannot know. */
@@ -29,7 +29,7 @@ const NAMED_SCHEMAS = [
   ...["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"],
 ];
 
-/** Finds what `$ref`, `$dynamicRef` and `$recursiveRef` of a document lead to. Other documents are never fetched. */
+/** Resolves `$ref`, `$dynamicRef` and `$recursiveRef` of a document. Other documents are never fetched. */
 export class SchemaReferences {
   #root: Resource;
   readonly #resources = new Map<string, Resource>();
@@ -48,7 +48,7 @@ export class SchemaReferences {
     this.#visit(document, this.#root);
   }
 
-  /** What the references of a schema lead to, by their text; undefined where there is nothing. */
+  /** Targets of a schema's references, with their texts; undefined for a reference that leads nowhere. */
   *of(schema: Schema): Iterable<readonly [reference: string, found: Referred | undefined]> {
     const home = this.#homes.get(schema) ?? this.#root;
     for (const keyword of REFERENCES) {
@@ -147,7 +147,7 @@ export class SchemaReferences {
   }
 }
 
-/** A reference as its URI without the fragment, and the fragment. Undefined for what is not a reference. */
+/** Splits a reference into its URI and its fragment. Undefined if the reference is not a URI. */
 function resolved(reference: string, base: string): readonly [uri: string, fragment: string] | undefined {
   try {
     const url = new URL(reference, base);
