@@ -6,7 +6,7 @@ const TIMEOUT_HEADER = "tritonjs-timeout-ms";
 /** gRPC's header of the same meaning, which HTTP clients may send too: `150m`, `2S`. */
 const GRPC_TIMEOUT_HEADER = "grpc-timeout";
 
-/** A value of 0 in gRPC's header means that the time is over, not that there is no limit. */
+/** Limit for a gRPC header of 0, which means that the time is over. A limit of 0 ms would mean that there is none. */
 const LEAST_LIMIT_MS = 1e-6;
 
 const MILLISECONDS: Readonly<Record<string, number>> = {

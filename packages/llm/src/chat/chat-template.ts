@@ -2,9 +2,15 @@ import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Template } from "@huggingface/jinja";
 import { definedMembers, errorFor, TritonError } from "@tritonjs/protocol";
-import { parseExactly } from "./exact-json.js";
 import { type ChatContentPart, isImagePart } from "./image-parts.js";
-import { JoinFault, printed, type TemplateFunction, templateValue, type Value } from "./python-values.js";
+import {
+  JoinFault,
+  parseExactly,
+  printed,
+  type TemplateFunction,
+  templateValue,
+  type Value,
+} from "./python-values.js";
 import { withoutRawBlocks } from "./raw-blocks.js";
 import { detectReasoning, type ReasoningForm } from "./reasoning-form.js";
 import { evaluateTemplate, type TemplateNode } from "./template-evaluator.js";

@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+
 /**
  * Values of a chat template, with the meaning that Python gives them: null is None, undefined is jinja2's Undefined, a
  * Map is a dict, and an array is a list.
@@ -21,7 +23,7 @@ export class Members {
 }
 
 /** A number that Python prints as `text`, and JavaScript differently. */
-export class ExactNumber {
+class ExactNumber {
   constructor(
     readonly value: number,
     readonly text: string,
@@ -40,6 +42,37 @@ export class TemplateFault extends Error {}
 
 /** A text that was joined to another type, which fails in Python. */
 export class JoinFault extends TemplateFault {}
+
+const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+/**
+ * Parses JSON and keeps the numbers that JavaScript would print differently than Python: `2.0`, `1e16` and whole numbers
+ * of more digits than a double has become an {@link ExactNumber}.
+ *
+ * @throws SyntaxError for a text that is not JSON
+ */
+export function parseExactly(text: string): unknown {
+  const parsed: unknown = JSON.parse(text);
+  const mark = randomUUID();
+  let marked = false;
+  const kept = text.replace(STRING_OR_NUMBER, (token) => {
+    if (token.startsWith('"') || pythonNumber(token) === String(Number(token))) return token;
+    marked = true;
+    return `"${mark}${token}"`;
+  });
+  if (!marked) return parsed;
+  return JSON.parse(kept, (_, value: unknown) => {
+    if (typeof value !== "string" || !value.startsWith(mark)) return value;
+    const token = value.slice(mark.length);
+    return new ExactNumber(Number(token), pythonNumber(token));
+  });
+}
+
+/** How Python prints a number that it reads from JSON. */
+function pythonNumber(token: string): string {
+  if (/[.eE]/.test(token)) return pythonFloat(Number(token));
+  return token === "-0" ? "0" : token;
+}
 
 /** Values of JSON as a template sees them. */
 export function templateValue(json: unknown): Value {
@@ -103,7 +136,7 @@ function numberText(value: number | ExactNumber): string {
 }
 
 /** Text of a floating-point number in Python: the shortest that reads as the same number. */
-export function pythonFloat(value: number): string {
+function pythonFloat(value: number): string {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
   if (Object.is(value, -0)) return "-0.0";

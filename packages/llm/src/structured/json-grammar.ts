@@ -211,7 +211,6 @@ class JsonWriter {
     const item = this.reader.ofItem(form, count);
     const scalars = this.#distinctScalars(item, before);
     if (scalars === this.regexes.none) return choices;
-    const isAnyString = this.#distinctScalars(item, []) === this.text.canonicalString;
     const separator = [...(count === 0 ? [] : [this.#comma]), this.#space];
     if (isKnown) {
       const after: Part = {
@@ -221,7 +220,7 @@ class JsonWriter {
             : this.#uniqueItems(form, [...before, item], count + 1, true),
       };
       choices.push([...separator, { regex: scalars }, after]);
-    } else if (isAnyString) {
+    } else if (this.#distinctScalars(item, []) === this.text.canonicalString) {
       choices.push([...separator, { regex: scalars }, this.#barrier]);
     } else if (this.regexes.hasTexts(scalars, 2)) {
       choices.push([this.#comma, this.#barrier]);
