@@ -17,7 +17,9 @@ const {
 await using triton = new Triton();
 const remote = triton.bind({
   modelName: "remote",
-  inferFunc: textGenerator(remoteOpenAi({ baseUrl, model, apiKey })),
+  inferFunc: textGenerator(remoteOpenAi({ baseUrl, model, apiKey }), {
+    obeys: ["toolChoice", "responseFormat"],
+  }),
   config: { batcher: { defaultQueuePolicy: { maxQueueSize: 100 } } },
 });
 const busy = triton.bind({

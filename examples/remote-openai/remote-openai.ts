@@ -50,13 +50,15 @@ export function remoteOpenAi(server: RemoteServer): TextCallback {
 
 async function post(
   { baseUrl, model, apiKey }: RemoteServer,
-  { messages, prompt, tools, sampling }: GeneratorRequest,
+  request: GeneratorRequest,
   signal: AbortSignal,
 ): Promise<Response> {
+  const { messages, prompt, sampling } = request;
   const chat = messages !== undefined;
   const body = {
     model,
-    ...(chat ? { messages, tools } : { prompt }),
+    ...(chat ? { messages } : { prompt }),
+    ...demandsOf(request),
     ...fieldsOf(sampling),
     stream: true,
     stream_options: { include_usage: true },
@@ -74,6 +76,18 @@ async function post(
   }
   if (!response.ok) throw await remoteError(response);
   return response;
+}
+
+/** What the remote server holds its answer to, so that the model can declare that it obeys. */
+function demandsOf({ tools, toolChoice, parallelToolCalls, responseFormat: format }: GeneratorRequest) {
+  const { type, ...rest } = format ?? { type: "text" };
+  return {
+    ...(tools && { tools, parallel_tool_calls: parallelToolCalls }),
+    tool_choice: typeof toolChoice === "object" ? { type: "function", function: toolChoice } : toolChoice,
+    ...(type !== "text" && {
+      response_format: { type, ...(type === "json_schema" && { json_schema: { name: "answer", ...rest } }) },
+    }),
+  };
 }
 
 /** The fields of OpenAI. Undefined ones are not sent. */

@@ -3,6 +3,7 @@ import { textGenerationBackend } from "./decoder/text-generation.js";
 export type { DecoderDtype } from "@tritonjs/protocol";
 export type { ChatContentPart, ChatMessage, ChatTool, ChatToolCall } from "./chat/chat-template.js";
 export { ChatTemplate, type ChatTemplateInput, type ChatTemplateOptions } from "./chat/chat-template.js";
+export type { ToolChoice } from "./chat/forced-calls.js";
 export { TOOL_CALL_FAMILIES, TOOL_CALL_TOKENS, type ToolCallFamily } from "./chat/tool-call-family.js";
 export type { ToolCallDelta, ToolCallPiece } from "./chat/tool-call-pieces.js";
 export {

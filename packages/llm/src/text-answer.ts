@@ -45,7 +45,7 @@ export class TextAnswer {
   ) {
     const { stop = [], includeStopStrInOutput } = request.sampling;
     this.#stops = new StopTexts(stop, includeStopStrInOutput);
-    this.#toolCalls = new ToolCallDeltas(modelName);
+    this.#toolCalls = new ToolCallDeltas(modelName, request.parallelToolCalls);
     this.#reader = request.reader;
     this.#text = request.prefix;
   }
@@ -350,7 +350,11 @@ class ToolCallDeltas {
   #last = -1;
   #pending: ToolCallDelta[] = [];
 
-  constructor(private readonly modelName: string) {}
+  /** @param parallel false to leave out calls after the first one */
+  constructor(
+    private readonly modelName: string,
+    private readonly parallel: boolean,
+  ) {}
 
   get any(): boolean {
     return this.#begun.size > 0;
@@ -368,7 +372,7 @@ class ToolCallDeltas {
     const text = given === undefined || typeof given === "string" ? given : JSON.stringify(given);
     this.#last = index;
     if (this.#begun.has(index)) {
-      this.#pending.push({ index, function: { ...(text !== undefined && { arguments: text }) } });
+      this.addDelta({ index, function: { ...(text !== undefined && { arguments: text }) } });
       return;
     }
     if (name === undefined) {
@@ -378,15 +382,14 @@ class ToolCallDeltas {
         `model '${this.modelName}': cannot use a piece of textGenerator: ${text}`,
       );
     }
-    this.#begun.add(index);
     const id = piece.id ?? `call_${randomUUID().replaceAll("-", "")}`;
-    this.#pending.push({ index, id, type: "function", function: { name, arguments: text ?? "" } });
+    this.addDelta({ index, id, type: "function", function: { name, arguments: text ?? "" } });
   }
 
-  /** Adds a change that was found in the text. */
+  /** Adds a change, such as one that was found in the text. */
   addDelta(delta: ToolCallDelta): void {
     this.#begun.add(delta.index);
-    this.#pending.push(delta);
+    if (this.parallel || delta.index === firstOf(this.#begun)) this.#pending.push(delta);
   }
 
   /** The changes since the last call, with one entry for each call. */
@@ -399,6 +402,10 @@ class ToolCallDeltas {
   #next(): number {
     return this.#begun.size === 0 ? 0 : Math.max(...this.#begun) + 1;
   }
+}
+
+function firstOf<T>(values: Iterable<T>): T | undefined {
+  return values[Symbol.iterator]().next().value;
 }
 
 /** In place of minus infinity, which JSON cannot express; the value that OpenAI answers. */

@@ -12,7 +12,6 @@ import {
 import { errorFor, onAbort, TritonError } from "@tritonjs/protocol";
 import { createAnswerReader } from "./chat/answer-reader.js";
 import { type ChatMessage, type ChatTool, withTexts } from "./chat/chat-template.js";
-import { firstCall } from "./chat/forced-calls.js";
 import type { ReasoningForm } from "./chat/reasoning-form.js";
 import type { ToolCallFamily } from "./chat/tool-call-family.js";
 import { invalidParameter } from "./sampling/sampling-parameters.js";
@@ -57,7 +56,19 @@ export interface TextGeneratorOptions {
    * @default none: the callback gets `messages` or a `prompt`
    */
   readonly chatTemplate?: PromptTemplate;
+  /**
+   * What the callback holds its answers to: `toolChoice` to a call of a tool that a request demands, `responseFormat` to
+   * the structure of its text. A request for anything else is refused, because nothing would hold the model to it.
+   * @default none
+   */
+  readonly obeys?: readonly (keyof typeof OBEYED)[];
 }
+
+/** Fields of a request that a callback may obey, with what they demand. */
+const OBEYED = {
+  toolChoice: { field: "tool_choice", expected: "none or auto", demand: "a call of a tool" },
+  responseFormat: { field: "response_format", expected: "text", demand: "a structure of its text" },
+} as const;
 
 const DEFAULT_CONCURRENCY = 256;
 
@@ -102,9 +113,13 @@ export function textGenerator(
   callback: TextCallback,
   options: TextGeneratorOptions = {},
 ): TypedBackend<typeof TEXT_INPUTS, typeof TEXT_OUTPUTS> {
-  const { concurrency = DEFAULT_CONCURRENCY, chatTemplate } = options;
+  const { concurrency = DEFAULT_CONCURRENCY, chatTemplate, obeys = [] } = options;
   checkOptions(callback, options);
-  const read = chatTemplate === undefined ? readTextRequest : readWithTemplate(chatTemplate);
+  const read = (request: ExecutableRequest, modelName: string): TextRequest => {
+    const given = readTextRequest(request, modelName);
+    refuseDemands(given, obeys, modelName);
+    return chatTemplate === undefined ? given : withTemplate(given, chatTemplate);
+  };
   return {
     backendName: "javascript",
     platform: "",
@@ -123,27 +138,55 @@ function givenOf({
   prompt,
   messages,
   tools,
+  toolChoice,
+  parallelToolCalls,
   templateVariables,
   addGenerationPrompt,
   sampling,
 }: TextRequest): GeneratorRequest {
-  return { prompt, messages, tools, templateVariables, addGenerationPrompt, sampling };
+  const { responseFormat } = sampling;
+  const chat = { messages, tools, toolChoice, parallelToolCalls, templateVariables, addGenerationPrompt };
+  return { prompt, ...chat, sampling, responseFormat };
+}
+
+/** @throws TritonError INVALID_ARG for a demand that the callback does not obey, with the field and what to do */
+function refuseDemands(
+  { toolChoice, sampling: { responseFormat } }: TextRequest,
+  obeys: NonNullable<TextGeneratorOptions["obeys"]>,
+  modelName: string,
+): void {
+  const demands = {
+    toolChoice: toolChoice === "auto" || toolChoice === "none" ? undefined : toolChoice,
+    responseFormat: responseFormat?.type === "text" ? undefined : responseFormat?.type,
+  };
+  for (const [name, demanded] of Object.entries(demands) as [keyof typeof OBEYED, unknown][]) {
+    if (demanded === undefined || obeys.includes(name)) continue;
+    const { field, expected, demand } = OBEYED[name];
+    const why = `because nothing holds the callback of model '${modelName}' to ${demand}`;
+    const how = `a callback that obeys it declares textGenerator(callback, { obeys: ["${name}"] })`;
+    throw invalidParameter(field, `${expected}, ${why} (${how})`, demanded);
+  }
 }
 
 function checkOptions(callback: unknown, options: TextGeneratorOptions): void {
   if (typeof callback !== "function") {
     throw invalidOption(`callback: expected a function, got ${typeof callback}`);
   }
-  const unknown = Object.keys(options).find((name) => name !== "concurrency" && name !== "chatTemplate");
+  const known = ["concurrency", "chatTemplate", "obeys"];
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
   if (unknown !== undefined) {
-    throw invalidOption(`unknown option '${unknown}': expected concurrency or chatTemplate`);
+    throw invalidOption(`unknown option '${unknown}': expected ${known.join(", ")}`);
   }
-  const { concurrency = DEFAULT_CONCURRENCY, chatTemplate } = options;
+  const { concurrency = DEFAULT_CONCURRENCY, chatTemplate, obeys = [] } = options;
   if (!(Number.isSafeInteger(concurrency) || concurrency === Number.POSITIVE_INFINITY) || concurrency < 1) {
     throw invalidOption(`concurrency: expected an integer of at least 1, got ${concurrency}`);
   }
   if (chatTemplate !== undefined && typeof chatTemplate?.render !== "function") {
     throw invalidOption("chatTemplate: expected an object with render(), such as a ChatTemplate");
+  }
+  if (!Array.isArray(obeys) || !obeys.every((name) => Object.hasOwn(OBEYED, name))) {
+    const expected = `a list of ${Object.keys(OBEYED).join(" and ")}`;
+    throw invalidOption(`obeys: expected ${expected}, got ${JSON.stringify(obeys)}`);
   }
 }
 
@@ -151,14 +194,11 @@ function invalidOption(message: string): TritonError {
   return errorFor("INVALID_OPTION", `textGenerator(): ${message}`);
 }
 
-function readWithTemplate(template: PromptTemplate) {
-  return (request: ExecutableRequest, modelName: string): TextRequest => {
-    const read = readTextRequest(request, modelName);
-    const { messages, tools, templateVariables: variables, addGenerationPrompt } = read;
-    if (messages === undefined) return read;
-    const prompt = template.render({ messages: withTexts(messages), tools, variables, addGenerationPrompt });
-    return withReader(read, template, prompt);
-  };
+function withTemplate(request: TextRequest, template: PromptTemplate): TextRequest {
+  const { messages, tools, templateVariables: variables, addGenerationPrompt } = request;
+  if (messages === undefined) return request;
+  const prompt = template.render({ messages: withTexts(messages), tools, variables, addGenerationPrompt });
+  return withReader(request, template, prompt);
 }
 
 /**
@@ -170,7 +210,7 @@ export function withReader(
   { toolCallFamily, reasoning }: Pick<PromptTemplate, "toolCallFamily" | "reasoning">,
   prompt: string,
 ): TextRequest {
-  const { tools = [], wanted, sampling, parallelCalls } = request;
+  const { tools = [], wanted, sampling } = request;
   const separates = wanted.reasoning && (sampling.responseFormat?.type ?? "text") === "text";
   // The channels of harmony are not content, whether or not the request has tools.
   const reads = tools.length > 0 || (separates && toolCallFamily === "harmony");
@@ -180,7 +220,7 @@ export function withReader(
     tools,
     prompt,
   });
-  return { ...request, prompt, reader: reader && !parallelCalls ? firstCall(reader) : reader };
+  return { ...request, prompt, reader };
 }
 
 /** Longest time in milliseconds without a turn of the event loop. */

@@ -2,10 +2,11 @@ import type { TensorSpec } from "@tritonjs/core";
 import { errorFor, type Parameters, type Tensor, type TritonError } from "@tritonjs/protocol";
 import type { AnswerReader } from "./chat/answer-reader.js";
 import type { ChatMessage, ChatTool } from "./chat/chat-template.js";
-import type { ToolChoice } from "./chat/forced-calls.js";
+import { readToolChoice, type ToolChoice, type ToolUse } from "./chat/forced-calls.js";
 import {
   invalidParameter,
   ParameterFields,
+  type ResponseFormat,
   type SamplingParameters,
   samplingParametersOf,
 } from "./sampling/sampling-parameters.js";
@@ -176,8 +177,20 @@ export interface GeneratorRequest extends TemplateSettings {
   readonly prompt: string | undefined;
   /** The messages of a chat. Undefined for a plain prompt. */
   readonly messages: readonly ChatMessage[] | undefined;
-  /** Tools that the model may call. Undefined without any. */
+  /** Tools that the model may call: those that `tool_choice` allows. Undefined without any. */
   readonly tools: readonly ChatTool[] | undefined;
+  /**
+   * Calls that the model may make: `none`, as it likes (`auto`), at least one (`required`), or one of the tool `name`.
+   * Only a generator that {@link TextGeneratorOptions.obeys} it gets the last two. Undefined without tools.
+   */
+  readonly toolChoice: ToolChoice | undefined;
+  /** False if the model may make one call only. Further calls are left out of the answer. */
+  readonly parallelToolCalls: boolean;
+  /**
+   * Form that the text must have. Only a generator that {@link TextGeneratorOptions.obeys} it gets another one than
+   * `text`. Undefined if the request asks for none.
+   */
+  readonly responseFormat: ResponseFormat | undefined;
   /** How the client wants the text to be chosen. Undefined members are for the engine to decide. */
   readonly sampling: SamplingParameters;
 }
@@ -197,7 +210,7 @@ interface WantedOutputs {
 }
 
 /** A request to a text model, with the parts that a callback need not know. */
-export interface TextRequest extends GeneratorRequest {
+export interface TextRequest extends Omit<GeneratorRequest, "responseFormat"> {
   /** The tokens of the prompt, in place of its text. */
   readonly promptTokens: readonly number[] | undefined;
   /** Files of images that the prompt has, in their order. Those of messages are in the messages. */
@@ -209,12 +222,13 @@ export interface TextRequest extends GeneratorRequest {
   /** Text that the single response begins with. */
   readonly prefix: string;
   readonly wanted: WantedOutputs;
-  /** Calls that the model may make, of those in `tools`. */
-  readonly toolChoice: ToolChoice;
-  /** False if the model may call one tool only. */
-  readonly parallelCalls: boolean;
   /** Finds calls of tools and reasoning in the text; undefined if they stay in it. */
   readonly reader?: AnswerReader | undefined;
+}
+
+/** The tools of a request, for an engine that holds its text to a call. */
+export function toolUseOf({ tools = [], toolChoice, parallelToolCalls }: TextRequest): ToolUse {
+  return { tools, choice: toolChoice ?? "auto", parallel: parallelToolCalls };
 }
 
 /**
@@ -225,17 +239,14 @@ export interface TextRequest extends GeneratorRequest {
 function readToolUse(
   fields: ParameterFields,
   given: readonly ChatTool[] | undefined,
-): Pick<TextRequest, "tools" | "toolChoice" | "parallelCalls"> {
-  const parallelCalls = fields.boolean("parallel_tool_calls") ?? true;
-  const value = fields.raw("tool_choice")?.value ?? "auto";
-  const all = { tools: given, parallelCalls };
-  if (value === "none") return { ...all, tools: undefined, toolChoice: value };
-  if (value === "auto" || (value === "required" && given !== undefined)) return { ...all, toolChoice: value };
-  const name = (Object(value) as { function?: { name?: unknown } }).function?.name;
-  const tool = given?.find((one) => one.function.name === name);
-  if (tool !== undefined) return { tools: [tool], parallelCalls, toolChoice: { name: tool.function.name } };
-  const names = given?.map((one) => one.function.name).join(", ") ?? "none";
-  throw invalidParameter("tool_choice", `none, auto, required or one of the tools (${names})`, value);
+): Pick<TextRequest, "tools" | "toolChoice" | "parallelToolCalls"> {
+  const parallelToolCalls = fields.boolean("parallel_tool_calls") ?? true;
+  const value = fields.raw("tool_choice")?.value;
+  const read = readToolChoice(value, given ?? []);
+  if ("expected" in read) throw invalidParameter("tool_choice", read.expected, read.got);
+  const { tools, choice } = read;
+  if (choice !== "none" && tools.length > 0) return { tools, toolChoice: choice, parallelToolCalls };
+  return { tools: undefined, toolChoice: choice === "none" ? choice : undefined, parallelToolCalls };
 }
 
 /**

@@ -14,6 +14,56 @@ export interface ToolUse {
   readonly parallel: boolean;
 }
 
+/** Expected value of `tool_choice`, and the one that a request has instead. */
+interface ToolChoiceFault {
+  readonly expected: string;
+  readonly got: unknown;
+}
+
+/**
+ * Reads `tool_choice` as chat completions and responses of OpenAI write it. A named tool leaves the other tools out, and
+ * `allowed_tools` those that it does not name.
+ *
+ * @param given tools of the request
+ */
+export function readToolChoice(
+  value: unknown,
+  given: readonly ChatTool[],
+): Pick<ToolUse, "tools" | "choice"> | ToolChoiceFault {
+  if (value === undefined || value === "none" || value === "auto") {
+    return { tools: given, choice: value ?? "auto" };
+  }
+  const { type = "function", ...chosen } = Object(value) as Readonly<Record<string, unknown>>;
+  const { mode, tools: allowed } = Object(chosen.allowed_tools ?? chosen) as Readonly<
+    Record<string, unknown>
+  >;
+  const isList = type === "allowed_tools";
+  const choice = isList ? mode : value;
+  const isChoice = choice === "required" || (isList ? choice === "auto" : typeof value === "object");
+  const entries: readonly unknown[] = isList ? (Array.isArray(allowed) ? allowed : []) : [value];
+  if (!isChoice || entries.length === 0 || !(isList || type === "function")) {
+    const forms =
+      "none, auto, required, a function, or allowed_tools with a mode of auto or required and tools";
+    return { expected: forms, got: value };
+  }
+  if (given.length === 0) return { expected: "tools beside it", got: "none" };
+  if (value === "required") return { tools: given, choice: "required" };
+  const isGiven = (entry: unknown) => given.some((tool) => tool.function.name === nameOf(entry));
+  const unknown = entries.find((entry) => !isGiven(entry));
+  if (unknown !== undefined) {
+    return { expected: "the name of one of the tools", got: nameOf(unknown) ?? unknown };
+  }
+  const names = entries.map(nameOf);
+  const tools = given.filter((tool) => names.includes(tool.function.name));
+  return { tools, choice: isList ? (choice as "auto" | "required") : { name: names[0] as string } };
+}
+
+/** The name of a function, which chat completions have one level deeper than responses. */
+function nameOf(entry: unknown): unknown {
+  const { name, function: inner } = Object(entry) as { name?: unknown; function?: { name?: unknown } };
+  return inner?.name ?? name;
+}
+
 const NO_PARAMETERS = { type: "object", properties: {} };
 
 /**
@@ -40,6 +90,14 @@ export function forcedSchema({ tools, choice, parallel }: ToolUse): object | und
 
 function parametersOf(tool: ChatTool): object {
   return tool.function.parameters ?? NO_PARAMETERS;
+}
+
+/** The format of a text that has to call a tool; undefined if the model may answer with other text. */
+export function forcedFormat(
+  use: ToolUse,
+): { readonly type: "json_schema"; readonly schema: object } | undefined {
+  const schema = forcedSchema(use);
+  return schema && { type: "json_schema", schema };
 }
 
 /** Reads the text of a model that was forced to call a tool. */
@@ -72,11 +130,6 @@ function namedCallText(name: string): AnswerReader {
     },
     end: () => [],
   };
-}
-
-/** Leaves calls after the first one out, for a request without parallel calls. */
-export function firstCall(reader: AnswerReader): AnswerReader {
-  return filtered(reader, (piece) => !("index" in piece) || piece.index === 0);
 }
 
 /** Leaves some pieces of an answer out. */

@@ -6,11 +6,12 @@ import type { WorkerBatch, WorkerHost, WorkerModel } from "@tritonjs/core/backen
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import { shownTokens } from "../chat/answer-reader.js";
 import { ChatTemplate, withTexts } from "../chat/chat-template.js";
+import { forcedFormat } from "../chat/forced-calls.js";
 import { type ChatImage, chatImages, imageParts } from "../chat/image-parts.js";
 import { PrefixDirectory } from "../prefix-directory.js";
 import { readConstraintVocabulary, StructuredOutput } from "../structured/structured-output.js";
 import { TextResponses } from "../text-answer.js";
-import { readTextRequest, type TextRequest } from "../text-request.js";
+import { readTextRequest, type TextRequest, toolUseOf } from "../text-request.js";
 import { type ShownSpecialTokens, TextTokenizer } from "../text-tokenizer.js";
 import {
   DECODER_DEFAULTS,
@@ -264,7 +265,7 @@ class Decoder {
       const sampling = { ...this.config.defaults, ...request.sampling };
       const { tokens: prompt, images } = await this.#encodePrompt(request);
       const maxTokens = this.#textLength(request, prompt.length);
-      const { responseFormat: format } = sampling;
+      const format = forcedFormat(toolUseOf(request)) ?? sampling.responseFormat;
       if (format !== undefined && format.type !== "text") this.#structured ??= this.newStructured();
       const constraint = format && (await this.#structured?.constrain(format));
       const responses = new TextResponses(

@@ -47,6 +47,8 @@ export interface TritonCallOptions extends BaseChatModelCallOptions {
   tools?: BindToolsInput[];
   temperature?: number;
   maxTokens?: number;
+  /** False for at most one call in an answer. */
+  parallel_tool_calls?: boolean;
   /** Structure of the answer, as the chat endpoint takes it. */
   responseFormat?: object;
 }
@@ -144,12 +146,13 @@ export class TritonChatModel extends BaseChatModel<TritonCallOptions, AIMessageC
 
   #body(messages: readonly BaseMessage[], options: this["ParsedCallOptions"]) {
     const { temperature = this.#options.temperature, maxTokens = this.#options.maxTokens } = options;
-    const { tools, tool_choice, stop, responseFormat } = options;
+    const { tools, tool_choice, parallel_tool_calls, stop, responseFormat } = options;
     return {
       model: this.model,
       messages: messages.map(openAiMessage),
       ...(tools && { tools: tools.map((tool) => convertToOpenAITool(tool as Record<string, unknown>)) }),
       ...(tool_choice !== undefined && { tool_choice: choiceOf(tool_choice) }),
+      ...(parallel_tool_calls !== undefined && { parallel_tool_calls }),
       ...(temperature !== undefined && { temperature }),
       ...(maxTokens !== undefined && { max_tokens: maxTokens }),
       ...(stop && { stop }),

@@ -1,13 +1,13 @@
 import { type ExecutorContext, gaugesOf } from "@tritonjs/core/backend";
 import { shownTokens } from "../chat/answer-reader.js";
-import { forcedCallText, forcedSchema } from "../chat/forced-calls.js";
+import { forcedCallText, forcedFormat } from "../chat/forced-calls.js";
 import { LoadGauges } from "../decoder/text-generation.js";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import { TokenSampler, tokenLogprobs } from "../sampling/token-sampler.js";
 import type { TokenConstraint } from "../structured/structured-output.js";
 import type { YieldedLogprob, YieldedPiece } from "../text-callback.js";
 import { GeneratorExecutor, withReader } from "../text-generator.js";
-import { readTextRequest, type TextRequest } from "../text-request.js";
+import { readTextRequest, type TextRequest, toolUseOf } from "../text-request.js";
 import { DEFAULT_SEQUENCES, LlamaEngine } from "./llama-engine.js";
 import type { LlamaSequence, LlamaToken } from "./llama-module.js";
 import type { LlamaCppOptions } from "./llama-options.js";
@@ -86,11 +86,11 @@ export class LlamaExecutor extends GeneratorExecutor {
   #chat(request: TextRequest): TextRequest {
     const engine = this.#engine!;
     const { template, prompt } = engine.render(request);
-    const { tools = [], toolChoice: choice, parallelCalls: parallel, wanted } = request;
-    const use = { tools, choice, parallel };
-    const schema = forcedSchema(use);
-    if (schema !== undefined) {
-      const sampling = { ...request.sampling, responseFormat: { type: "json_schema" as const, schema } };
+    const { tools = [], wanted } = request;
+    const use = toolUseOf(request);
+    const responseFormat = forcedFormat(use);
+    if (responseFormat !== undefined) {
+      const sampling = { ...request.sampling, responseFormat };
       return { ...request, prompt, sampling, reader: forcedCallText(use) };
     }
     if (tools.length > 0 && wanted.toolCalls && template.toolCallFamily === undefined)

@@ -1,6 +1,6 @@
 import type { AnswerReader } from "../chat/answer-reader.js";
 import type { ChatTemplate, ChatTool } from "../chat/chat-template.js";
-import { filtered, firstCall, forcedCallText, forcedSchema, type ToolUse } from "../chat/forced-calls.js";
+import { filtered, forcedCallText, forcedFormat, type ToolUse } from "../chat/forced-calls.js";
 import type { AnswerPiece } from "../chat/tool-call-pieces.js";
 import { answer, ChatWriter } from "./answers.js";
 import { type Chat, type RequestLimits, readChatRequest, templateMessages } from "./chat-request.js";
@@ -68,8 +68,10 @@ export async function planChat(exchange: OpenAiExchange, given: Chat): Promise<G
       : callWithPrompt(model, template, chat, answers);
   const logprobs = topLogprobs !== undefined;
   const isCallNamed = typeof toolUse?.choice === "object";
+  const isCallSingle = toolUse?.parallel === false;
   const hidesReasoning = !chat.includeReasoning;
-  const prompt = { ...call, choices, logprobs, stream: stream.stream, isCallNamed, hidesReasoning };
+  const calls = { isCallNamed, isCallSingle };
+  const prompt = { ...call, choices, logprobs, stream: stream.stream, ...calls, hidesReasoning };
   return new Generation(exchange, lookUp, model, [prompt]);
 }
 
@@ -96,12 +98,13 @@ function callWithMessages(
   chat: Chat,
   answers: AnswerReading,
 ): ChatCall {
-  const { messages, toolUse, sampling: given, variables, addGenerationPrompt } = chat;
+  const { messages, toolUse, forbidsCalls, sampling: given, variables, addGenerationPrompt } = chat;
   // The model renders the messages itself.
   const sampling: Sampling = {
     ...given,
     ...(variables && { chat_template_kwargs: variables }),
     ...(addGenerationPrompt ? {} : { add_generation_prompt: false }),
+    ...(forbidsCalls && { tool_choice: "none" }),
   };
   // A model that knows its template finds reasoning and calls itself.
   if (model.outputs.has("reasoning_content") && template === undefined) {
@@ -189,15 +192,14 @@ function callsInText(
   prompt: string,
   answers: AnswerReading,
 ): Pick<PromptCall, "sampling" | "newReader"> {
-  const schema = forcedSchema(toolUse);
-  if (schema !== undefined) {
+  const forced = forcedFormat(toolUse);
+  if (forced !== undefined) {
     const name = toolUse.choice === "required" ? "tool_calls" : "tool_arguments";
-    const format = { type: "json_schema", json_schema: { name, schema, strict: true } };
+    const format = { type: forced.type, json_schema: { name, schema: forced.schema, strict: true } };
     return { sampling: { ...sampling, response_format: format }, newReader: () => forcedCallText(toolUse) };
   }
   if (!answers.readsCalls) throw writesUnknownCalls(model);
-  const newReader = () => answers.newReader(textStart(prompt, sampling), toolUse.tools)!;
-  return { sampling: shown, newReader: toolUse.parallel ? newReader : () => firstCall(newReader()) };
+  return { sampling: shown, newReader: () => answers.newReader(textStart(prompt, sampling), toolUse.tools) };
 }
 
 function hasNoTemplate({ name }: TextModel): OpenAiError {

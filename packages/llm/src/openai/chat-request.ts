@@ -1,5 +1,5 @@
 import { type ChatContentPart, type ChatMessage, type ChatTool, withTexts } from "../chat/chat-template.js";
-import type { ToolChoice, ToolUse } from "../chat/forced-calls.js";
+import { readToolChoice, type ToolUse } from "../chat/forced-calls.js";
 import { imageUrlOf, isImagePart } from "../chat/image-parts.js";
 import { checkLength, emptyField, invalidField, missingField, shown, wrongType } from "./openai-error.js";
 import {
@@ -9,6 +9,7 @@ import {
   readChoices,
   readSampling,
   readStreamOptions,
+  refuseFields,
   type Sampling,
   type StreamOptions,
 } from "./request-fields.js";
@@ -16,7 +17,10 @@ import {
 export interface Chat {
   readonly model: string;
   readonly messages: readonly ChatMessage[];
+  /** Undefined if the model may not call a tool. */
   readonly toolUse: ToolUse | undefined;
+  /** True for the `tool_choice` `none`. */
+  readonly forbidsCalls: boolean;
   readonly sampling: Sampling;
   readonly choices: number;
   /** Number of likely tokens to report for each token; undefined without logprobs. */
@@ -53,14 +57,14 @@ export function readChatRequest(fields: Fields, { maxChoices, defaultMaxTokens }
   const sampling = readSampling(fields);
   if (maxTokens !== undefined) sampling.max_tokens = maxTokens;
   if (topLogprobs !== undefined) sampling.logprobs = topLogprobs;
-  const toolUse = readToolUse(fields);
+  refuseUnsupported(fields);
   fields.object("chat_template_kwargs");
   const variables = fields.any("chat_template_kwargs") as Chat["variables"];
   const addGenerationPrompt = fields.boolean("add_generation_prompt") ?? true;
   return {
     model,
     messages,
-    toolUse,
+    ...readToolUse(fields),
     sampling,
     choices,
     topLogprobs,
@@ -69,6 +73,20 @@ export function readChatRequest(fields: Fields, { maxChoices, defaultMaxTokens }
     addGenerationPrompt,
     includeReasoning: fields.boolean("include_reasoning") ?? true,
   };
+}
+
+/** Fields of OpenAI that would change the answer, with what to send or expect instead. */
+const UNSUPPORTED_FIELDS: Readonly<Record<string, string>> = {
+  functions: "send 'tools'",
+  function_call: "send 'tool_choice'",
+  audio: "models answer with text",
+  web_search_options: "models do not search",
+};
+
+function refuseUnsupported(fields: Fields): void {
+  refuseFields(fields, UNSUPPORTED_FIELDS);
+  if (fields.array("modalities")?.some((one) => one !== "text") !== true) return;
+  throw invalidField("modalities", "'modalities': expected text alone", "unsupported_parameter");
 }
 
 function readChatLogprobs(fields: Fields): number | undefined {
@@ -173,21 +191,19 @@ const TOOL_NAME = /^[\w.-]{1,64}$/;
 /**
  * Reads `tools`, `tool_choice` and `parallel_tool_calls`.
  *
- * @returns undefined if the model may not call a tool
  * @throws OpenAiError 400 that names the tool at fault
  */
-export function readToolUse(fields: Fields): ToolUse | undefined {
+export function readToolUse(fields: Fields): Pick<Chat, "toolUse" | "forbidsCalls"> {
   const given = fields.array("tools") ?? [];
   const parallel = fields.boolean("parallel_tool_calls") ?? true;
   checkLength("tools", given, MOST_TOOLS, "tools");
   const tools = given.map((tool, index) => readTool(objectFields(tool, `tools[${index}]`), tool));
-  const choice = readToolChoice(fields.any("tool_choice"), tools);
-  if (choice === "none" || tools.length === 0) return undefined;
-  return {
-    tools: typeof choice === "object" ? tools.filter((tool) => isNamed(tool, choice)) : tools,
-    choice,
-    parallel,
-  };
+  const read = readToolChoice(fields.any("tool_choice"), tools);
+  if ("expected" in read) {
+    throw invalidField("tool_choice", `'tool_choice': expected ${read.expected}, got ${shown(read.got)}`);
+  }
+  const forbidsCalls = read.choice === "none";
+  return { toolUse: forbidsCalls || tools.length === 0 ? undefined : { ...read, parallel }, forbidsCalls };
 }
 
 function readTool(fields: Fields, tool: unknown): ChatTool {
@@ -202,25 +218,4 @@ function readTool(fields: Fields, tool: unknown): ChatTool {
   described.string("description");
   described.object("parameters");
   return { ...(tool as ChatTool), type: "function" };
-}
-
-function readToolChoice(value: unknown, tools: readonly ChatTool[]): ToolChoice {
-  if (value === undefined) return "auto";
-  if (value === "none") return value;
-  if (value === "auto" || value === "required") {
-    if (tools.length > 0 || value === "auto") return value;
-    throw invalidField("tool_choice", "'tool_choice': expected 'tools' beside it, got none");
-  }
-  const fields = objectFields(value, "tool_choice");
-  fields.choice("type", ["function"]);
-  const name = (fields.object("function") ?? fields).requiredString("name");
-  if (!tools.some((tool) => isNamed(tool, { name }))) {
-    const text = `'tool_choice': expected the name of one of the tools, got ${shown(name)}`;
-    throw invalidField("tool_choice", text);
-  }
-  return { name };
-}
-
-function isNamed(tool: ChatTool, { name }: { readonly name: string }): boolean {
-  return tool.function.name === name;
 }

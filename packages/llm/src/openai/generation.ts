@@ -183,6 +183,8 @@ export interface PromptCall extends TextCall {
   /** Makes a reader of the text of a choice, if the server has to find calls or reasoning in it. */
   readonly newReader?: (() => AnswerReader | undefined) | undefined;
   readonly isCallNamed?: boolean | undefined;
+  /** True if the answer has the first call alone. */
+  readonly isCallSingle?: boolean | undefined;
   /** True if the answer leaves reasoning out that the model reports. */
   readonly hidesReasoning?: boolean | undefined;
 }
@@ -213,6 +215,7 @@ class TextChoice {
   /** Set if the server has to look for calls of tools or reasoning. */
   readonly #reader: AnswerReader | undefined;
   readonly #isCallNamed: boolean;
+  readonly #isCallSingle: boolean;
   readonly #hidesReasoning: boolean;
   #reason: TextFinishReason | undefined;
   #calls = false;
@@ -232,6 +235,7 @@ class TextChoice {
     }
     this.#reader = call.newReader?.();
     this.#isCallNamed = call.isCallNamed === true;
+    this.#isCallSingle = call.isCallSingle === true;
     this.#hidesReasoning = call.hidesReasoning === true;
   }
 
@@ -291,7 +295,8 @@ class TextChoice {
       else toolCalls.push(piece);
     }
     if (toolCalls.length > 0) this.#calls = true;
-    return { text, reasoning, toolCalls: joinDeltas(toolCalls), logprobs, prompt };
+    const kept = this.#isCallSingle ? toolCalls.filter(({ index }) => index === 0) : toolCalls;
+    return { text, reasoning, toolCalls: joinDeltas(kept), logprobs, prompt };
   }
 }
 

@@ -238,7 +238,7 @@ function readResponseFormat(fields: Fields): unknown {
     throw invalidField("response_format.type", text);
   }
   if (type === "text") return undefined;
-  if (type === "json_object") return { type };
+  if (type === "json_object") return readJsonObject(format);
   const schema = format.object("json_schema");
   if (schema === undefined || schema.object("schema") === undefined) {
     const path = "response_format.json_schema.schema";
@@ -246,6 +246,25 @@ function readResponseFormat(fields: Fields): unknown {
   }
   schema.string("name");
   return fields.any("response_format");
+}
+
+/** A format of any object. llama.cpp and Together have a schema beside its type. */
+export function readJsonObject(format: Fields): object {
+  const type = "json_object";
+  return format.object("schema") === undefined ? { type } : { type, schema: format.any("schema") };
+}
+
+/**
+ * Refuses fields that a request must not have.
+ *
+ * @param reasons by the name of the field
+ * @throws OpenAiError 400 for the first of them
+ */
+export function refuseFields(fields: Fields, reasons: Readonly<Record<string, string>>): void {
+  for (const [name, reason] of Object.entries(reasons)) {
+    if (fields.any(name) === undefined) continue;
+    throw invalidField(name, `'${name}': expected none, because ${reason}`, "unsupported_parameter");
+  }
 }
 
 /**

@@ -7,7 +7,14 @@ import { type Chat, MOST_TOP_LOGPROBS, readMessages, readToolUse } from "./chat-
 import type { ChoiceDelta, RankedToken, ToolCall, Usage } from "./generation.js";
 import { invalidField, type OpenAiError, shown } from "./openai-error.js";
 import { inferenceRoute, newId, unixSeconds } from "./openai-exchange.js";
-import { Fields, MOST_TOKENS, objectFields, readSampling } from "./request-fields.js";
+import {
+  Fields,
+  MOST_TOKENS,
+  objectFields,
+  readJsonObject,
+  readSampling,
+  refuseFields,
+} from "./request-fields.js";
 
 /**
  * Route of the Responses API, with text and calls of functions: `POST /v1/responses`.
@@ -58,13 +65,12 @@ function readResponseRequest(fields: Fields, defaultMaxTokens: number | undefine
   const tools = readResponseTools(fields);
   const toolChoice = fields.any("tool_choice");
   const parallel = fields.boolean("parallel_tool_calls");
-  const toolUse = readToolUse(new Fields({ tools, tool_choice: toolChoice, parallel_tool_calls: parallel }));
   const metadata = fields.object("metadata") === undefined ? {} : fields.any("metadata");
   return {
     chat: {
       model,
       messages,
-      toolUse,
+      ...readToolUse(new Fields({ tools, tool_choice: toolChoice, parallel_tool_calls: parallel })),
       sampling,
       choices: 1,
       topLogprobs,
@@ -89,10 +95,7 @@ function readResponseRequest(fields: Fields, defaultMaxTokens: number | undefine
 }
 
 function refuseUnsupported(fields: Fields): void {
-  for (const [name, reason] of Object.entries(UNSUPPORTED_FIELDS)) {
-    if (fields.any(name) === undefined) continue;
-    throw invalidField(name, `'${name}': expected none, because ${reason}`, "unsupported_parameter");
-  }
+  refuseFields(fields, UNSUPPORTED_FIELDS);
   if (fields.boolean("background") === true) {
     const text = "'background': expected false, because responses are not stored";
     throw invalidField("background", text, "unsupported_parameter");
@@ -113,7 +116,7 @@ function readTextFormat(fields: Fields): unknown {
   const format = text?.object("format");
   const type = format?.choice("type", ["text", "json_object", "json_schema"]);
   if (format === undefined || type === undefined || type === "text") return undefined;
-  if (type === "json_object") return { type };
+  if (type === "json_object") return readJsonObject(format);
   const name = format.requiredString("name");
   if (format.object("schema") === undefined) {
     const text = "'text.format.schema': expected a JSON schema, got none";

@@ -176,10 +176,11 @@ function withStructure(
   { response_format, ...sampling }: Sampling,
   field: StructureField = STRUCTURE_FIELDS[0],
 ): Sampling {
-  const { type, json_schema } = (response_format ?? {}) as Partial<ResponseFormat>;
   const guides: [string, unknown][] = [];
-  if (type === "json_schema") guides.push(["json", json_schema?.schema]);
-  if (type === "json_object") guides.push(["json_object", true]);
+  if (response_format !== undefined) {
+    const schema = formatSchema(response_format as ResponseFormat);
+    guides.push(schema === undefined ? ["json_object", true] : ["json", schema]);
+  }
   for (const guide of GUIDES) {
     const name = `guided_${guide}`;
     if (sampling[name] === undefined) continue;
@@ -215,10 +216,13 @@ function putSampling(
 ): void {
   putResponseFormat(model, sampling, put);
   for (const [field, value] of Object.entries(sampling)) {
-    if (ONLY_IN_JSON.has(field)) continue;
+    const isDemand = demands(field, value);
+    if (ONLY_IN_JSON.has(field) && !isDemand) continue;
     const names = TENSOR_NAMES[field] ?? [field];
+    if (names.some((name) => put(name, value as SlotValue))) continue;
+    if (isDemand) throw cannotObey(model, field);
     // The server itself looks for stop strings.
-    if (!names.some((name) => put(name, value as SlotValue)) && field !== "stop") withoutEffect(field);
+    if (field !== "stop") withoutEffect(field);
   }
 }
 
@@ -230,22 +234,38 @@ function putResponseFormat(
 ): void {
   const format = sampling.response_format as ResponseFormat | undefined;
   if (format === undefined) return;
-  const { type, json_schema } = format;
+  const schema = formatSchema(format);
   const isPut =
-    type === "json_schema"
-      ? put("guided_decoding_guide_type", type) &&
-        put("guided_decoding_guide", requestJson(json_schema?.schema, "response_format.json_schema.schema"))
-      : put("guided_decoding_guide_type", "json");
+    schema === undefined
+      ? put("guided_decoding_guide_type", "json")
+      : put("guided_decoding_guide_type", "json_schema") &&
+        put("guided_decoding_guide", requestJson(schema, "response_format.schema"));
   if (isPut) return;
   const text =
-    `model '${model.name}' cannot constrain its output to ${type}: expected a model with the input ` +
+    `model '${model.name}' cannot constrain its output to ${format.type}: expected a model with the input ` +
     "'sampling_parameters' or 'guided_decoding_guide_type'";
   throw invalidField("response_format", text, "unsupported_value");
 }
 
 interface ResponseFormat {
   readonly type: string;
+  readonly schema?: unknown;
   readonly json_schema?: { readonly schema?: unknown };
+}
+
+/** The schema of a format; undefined for any object. */
+function formatSchema({ type, schema, json_schema }: ResponseFormat): unknown {
+  return type === "json_schema" ? json_schema?.schema : schema;
+}
+
+/** True for a field that an answer must obey, so that a model without an input for it refuses the request. */
+function demands(field: string, value: unknown): boolean {
+  return field.startsWith("guided_") || (field === "tool_choice" && value !== "auto" && value !== "none");
+}
+
+function cannotObey({ name }: TextModel, field: string): OpenAiError {
+  const text = `'${field}': model '${name}' cannot obey it: expected a model with the input 'sampling_parameters'`;
+  return invalidField(field, text, "unsupported_value");
 }
 
 /** The outputs that the answer needs. A model may have large ones beside them. */

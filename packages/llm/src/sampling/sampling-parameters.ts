@@ -99,6 +99,10 @@ function refuseUnsupported(fields: ParameterFields): void {
   if (fields.boolean("use_beam_search") === true) {
     throw invalidParameter("use_beam_search", "false, because beam search is not supported", true);
   }
+  const cut = fields.raw("truncate_prompt_tokens")?.value;
+  if (cut !== undefined) {
+    throw invalidParameter("truncate_prompt_tokens", "no value, because prompts are not cut", cut);
+  }
 }
 
 /** `-1` and `0` take all tokens, as in vLLM. */
@@ -289,8 +293,15 @@ function ofOpenAi(value: unknown): ResponseFormat {
   if (!isObject(value)) throw invalidParameter("response_format", FORMATS, value);
   switch (value.type) {
     case "text":
-    case "json_object":
       return { type: value.type };
+    case "json_object": {
+      // llama.cpp and Together have the schema beside the type.
+      const { schema } = value;
+      const isAny = isObject(schema) && Object.keys(schema).length === 0;
+      return (schema ?? null) === null || isAny
+        ? { type: value.type }
+        : ofSchema("response_format.schema", schema);
+    }
     case "json_schema": {
       const { json_schema: described } = value;
       if (!isObject(described)) {

@@ -104,24 +104,90 @@ describe("a text generator", () => {
         parameters: { max_tokens: 3, top_k: 5, chat_template_kwargs: '{"enable_thinking":false}' },
       },
     );
-    const given = {
-      messages: undefined,
-      tools: undefined,
-      templateVariables: undefined,
-      addGenerationPrompt: true,
-    };
+    const given = { parallelToolCalls: true, addGenerationPrompt: true };
     expect(seen).toEqual([
       { ...given, prompt: "hi", sampling: { temperature: 0.5, stop: ["."] } },
       {
         ...given,
-        prompt: undefined,
         messages,
         tools,
+        toolChoice: "auto",
         templateVariables: { enable_thinking: false },
         sampling: { maxTokens: 3, topK: 5 },
       },
     ]);
   });
+
+  const toolNamed = (name: string) => ({ type: "function", function: { name } });
+  const pair = [toolNamed("clock"), toolNamed("add")];
+  const schema = { type: "object", properties: { a: { type: "integer" } } };
+  const held = { type: "json_schema", schema };
+
+  it.each([
+    [{}, { toolChoice: "auto", tools: pair }],
+    [{ tool_choice: "none" }, { toolChoice: "none", tools: undefined }],
+    [
+      { tool_choice: "auto", parallel_tool_calls: false },
+      { toolChoice: "auto", parallelToolCalls: false },
+    ],
+    [{ tool_choice: "required" }, { toolChoice: "required", tools: pair }],
+    [{ tool_choice: toolNamed("add") }, { toolChoice: { name: "add" }, tools: [pair[1]] }],
+    [{ tool_choice: { type: "function", name: "add" } }, { toolChoice: { name: "add" }, tools: [pair[1]] }],
+    [
+      { tool_choice: { type: "allowed_tools", allowed_tools: { mode: "required", tools: [pair[0]] } } },
+      { toolChoice: "required", tools: [pair[0]] },
+    ],
+    [
+      { tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "add" }] } },
+      { toolChoice: "auto", tools: [pair[1]] },
+    ],
+    [{ response_format: { type: "text" } }, { responseFormat: { type: "text" } }],
+    [{ response_format: { type: "json_object" } }, { responseFormat: { type: "json_object" } }],
+    [{ response_format: { type: "json_object", schema } }, { responseFormat: held }],
+    [{ response_format: { type: "json_object", schema: {} } }, { responseFormat: { type: "json_object" } }],
+    [{ response_format: { type: "json_schema", json_schema: { schema } } }, { responseFormat: held }],
+    [{ guided_json: schema }, { responseFormat: held }],
+    [{ structured_outputs: { regex: "a+" } }, { responseFormat: { type: "regex", pattern: "a+" } }],
+  ])(
+    "passes %j on to a callback that obeys it, and refuses demands for any other",
+    async (fields, expected) => {
+      const seen: GeneratorRequest[] = [];
+      const record = (request: GeneratorRequest) => {
+        seen.push(request);
+        return "ok";
+      };
+      const chat = { messages: ['[{"role":"user","content":"?"}]'], tools: [JSON.stringify(pair)] };
+      const asTensor = { ...chat, sampling_parameters: sampling(fields) };
+      const entries = Object.entries(fields).map(
+        ([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)] as const,
+      );
+      const asParameters = { parameters: Object.fromEntries(entries) };
+      const obeying = bind(record, { obeys: ["toolChoice", "responseFormat"] });
+      await responses(obeying, asTensor);
+      await responses(obeying, chat, asParameters);
+      expect(seen).toEqual([expect.objectContaining(expected), expect.objectContaining(expected)]);
+      await triton.close();
+      const { toolChoice = "auto", responseFormat: format } = seen[0]!;
+      const demandsCall = toolChoice !== "auto" && toolChoice !== "none";
+      const demand = demandsCall
+        ? "toolChoice"
+        : (format?.type ?? "text") === "text"
+          ? undefined
+          : "responseFormat";
+      const other = bind(record, { obeys: demandsCall ? ["responseFormat"] : ["toolChoice"] });
+      const outcomes = [
+        await outcomeOf(responses(other, asTensor)),
+        await outcomeOf(responses(other, chat, asParameters)),
+      ];
+      const field = demandsCall ? "tool_choice" : "response_format";
+      const refused = new RegExp(
+        `^INVALID_ARG sampling parameter '${field}': .*model 'text'.*obeys: \\["${demand}"\\]`,
+      );
+      for (const one of outcomes)
+        expect(one).toEqual(demand === undefined ? expect.anything() : expect.stringMatching(refused));
+      expect(seen).toHaveLength(demand === undefined ? 4 : 2);
+    },
+  );
 
   it("makes the prompt of a chat with a template", async () => {
     const chatTemplate = {
@@ -199,6 +265,20 @@ describe("a text generator", () => {
       [{ index: 1, function: { arguments: "1}" } }],
       undefined,
     ]);
+  });
+
+  it("leaves calls after the first one out for a request without parallel calls", async () => {
+    const handle = bind(function* () {
+      yield { toolCall: { name: "clock", arguments: '{"zone":', index: 1 } };
+      yield { toolCall: { name: "add", arguments: "{}", index: 4 } };
+      yield { toolCall: { arguments: '"UTC"}', index: 1 } };
+    });
+    const request = { messages: ['[{"role":"user","content":"?"}]'] };
+    const one = { ...request, sampling_parameters: sampling({ parallel_tool_calls: false }) };
+    const [answer] = await responses(handle, one);
+    const calls = JSON.parse(answer!.tool_calls as string);
+    expect(calls).toMatchObject([{ function: { name: "clock", arguments: '{"zone":"UTC"}' } }]);
+    expect(JSON.parse((await responses(handle, request))[0]!.tool_calls as string)).toHaveLength(2);
   });
 
   it("sends reasoning apart from the text, where the request asks for it", async () => {
@@ -303,6 +383,25 @@ describe("bad input of a text generator", () => {
       "sampling parameter 'max_tokens': expected an integer of at least 0, got -1",
     ],
     [
+      "a call without tools",
+      { text_input: ["a"], sampling_parameters: ['{"tool_choice":"required"}'] },
+      "sampling parameter 'tool_choice': expected tools beside it, got \"none\"",
+    ],
+    [
+      "a call of an unknown tool",
+      {
+        text_input: ["a"],
+        tools: ['[{"function":{"name":"clock"}}]'],
+        sampling_parameters: ['{"tool_choice":{"type":"function","function":{"name":"add"}}}'],
+      },
+      "sampling parameter 'tool_choice': expected the name of one of the tools, got \"add\"",
+    ],
+    [
+      "a prompt that has to be cut",
+      { text_input: ["a"], sampling_parameters: ['{"truncate_prompt_tokens":5}'] },
+      "sampling parameter 'truncate_prompt_tokens': expected no value, because prompts are not cut, got 5",
+    ],
+    [
       "a text that is not UTF-8",
       { text_input: [Uint8Array.of(0xff)] },
       "input 'text_input': expected text in UTF-8, got other bytes",
@@ -320,7 +419,10 @@ describe("bad input of a text generator", () => {
       "INVALID_ARG textGenerator(): concurrency: expected an integer of at least 1, got 0",
     );
     expect(thrownBy(() => textGenerator(words, { paralel: 1 } as never))).toBe(
-      "INVALID_ARG textGenerator(): unknown option 'paralel': expected concurrency or chatTemplate",
+      "INVALID_ARG textGenerator(): unknown option 'paralel': expected concurrency, chatTemplate, obeys",
+    );
+    expect(thrownBy(() => textGenerator(words, { obeys: ["tools"] } as never))).toBe(
+      'INVALID_ARG textGenerator(): obeys: expected a list of toolChoice and responseFormat, got ["tools"]',
     );
   });
 

@@ -96,6 +96,7 @@ describe("a model with the inputs of vLLM's Triton backend", () => {
   it.each([
     [{ response_format: { type: "json_schema", json_schema } }, { json: schema }],
     [{ response_format: { type: "json_object" } }, { json_object: true }],
+    [{ response_format: { type: "json_object", schema } }, { json: schema }],
     [{ guided_json: schema }, { json: schema }],
     [{ guided_json: JSON.stringify(schema) }, { json: schema }],
     [{ guided_regex: "a+" }, { regex: "a+" }],

@@ -10,6 +10,7 @@ let url = "";
 beforeAll(async () => {
   bindText(triton, "m", () => say("fine"));
   bindText(triton, "prompts", () => say("fine"), ["text_input"]);
+  bindText(triton, "callers", () => say("fine"), ["messages", "tools"]);
   triton.bind({
     modelName: "adder",
     inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
@@ -94,6 +95,51 @@ describe("a bad request gets OpenAI's error, with the field at fault", () => {
       "tool_choice",
       "invalid_value",
     ],
+    [
+      "a required call without tools",
+      { ...chat, tool_choice: "required" },
+      400,
+      "tool_choice",
+      "invalid_value",
+    ],
+    [
+      "a list of tools with one that is missing",
+      {
+        ...chat,
+        tools: [tool],
+        tool_choice: { type: "allowed_tools", mode: "auto", tools: [tool, { name: "g" }] },
+      },
+      400,
+      "tool_choice",
+      "invalid_value",
+    ],
+    [
+      "an empty list of tools",
+      {
+        ...chat,
+        tools: [tool],
+        tool_choice: { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [] } },
+      },
+      400,
+      "tool_choice",
+      "invalid_value",
+    ],
+    [
+      "a required call for a model that is not told of it",
+      { ...chat, model: "callers", tools: [tool], tool_choice: "required" },
+      400,
+      "tool_choice",
+      "unsupported_value",
+    ],
+    [
+      "a structure for a model that is not told of it",
+      { ...chat, model: "callers", guided_regex: "a+" },
+      400,
+      "guided_regex",
+      "unsupported_value",
+    ],
+    ["functions", { ...chat, functions: [{ name: "f" }] }, 400, "functions", "unsupported_parameter"],
+    ["audio", { ...chat, modalities: ["text", "audio"] }, 400, "modalities", "unsupported_parameter"],
     ["a chat without a template", { ...chat, model: "prompts" }, 400, "messages", "chat_template_missing"],
   ])("chat: %s", async (_name, body, status, param, code) => {
     const response = await post(`${url}/v1/chat/completions`, body);

@@ -1,3 +1,4 @@
+import type { BytesArray } from "@tritonjs/core/types";
 import { textGeneration } from "@tritonjs/llm";
 import { expect, it } from "vitest";
 import { STORIES } from "../../support/stories.js";
@@ -16,9 +17,9 @@ const tools = ["weather", "time"].map((name) => ({
   },
 }));
 
-it("a decoder is forced to call tools, and refuses tools that its template does not know", async () => {
+it("a decoder is held to calls and schemas, and refuses tools that its template does not know", async () => {
   const triton = newTriton();
-  triton.bind({
+  const stories = triton.bind({
     modelName: "stories",
     inferFunc: textGeneration({ directory: STORIES, intraOpNumThreads: 1 }),
   });
@@ -38,6 +39,25 @@ it("a decoder is forced to call tools, and refuses tools that its template does 
   expect(["weather", "time"]).toContain(calls[0].function.name);
   const texts = events.map((event) => event.choices?.[0]?.delta.content ?? "");
   expect(texts.join("")).toBe("");
+
+  const schema = tools[0]!.function.parameters;
+  const response_format = { type: "json_object", schema };
+  const isCity = expect.stringMatching(/^\{\s*"city"\s*:\s*"(Ulm|Rom)"\s*\}$/);
+  const held = await (await chat({ tools: [], response_format })).json();
+  expect(held).toMatchObject({ choices: [{ message: { content: isCity } }] });
+  const { logit_bias } = body;
+  const tool_choice = { type: "function", function: { name: "time" } };
+  for (const demand of [{ tool_choice }, { response_format }]) {
+    const sampling_parameters = [JSON.stringify({ ...demand, logit_bias, max_tokens: 300 })];
+    const inputs = {
+      messages: [JSON.stringify(messages)],
+      tools: [JSON.stringify(tools)],
+      sampling_parameters,
+    };
+    for await (const { text_output } of stories.stream(inputs)) {
+      expect((text_output as BytesArray).text()).toEqual(isCity);
+    }
+  }
 
   const auto = await chat({});
   expect(auto.status).toBe(400);
