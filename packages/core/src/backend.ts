@@ -21,6 +21,8 @@ export type {
   InputCheck,
   ModelDescription,
   ModelSource,
+  ParameterTable,
+  ParameterUse,
   TypedBackend,
 } from "./instance/backend.js";
 export { OutputsWithParameters, type ResponseParameters } from "./request/inference-response.js";

@@ -3,12 +3,12 @@
  */
 
 export { type AskedModel, askWorker } from "./backends/ask-worker.js";
+export { DeclaredParameters, MODEL_DIRECTORY } from "./backends/declared-parameters.js";
 export { describeInWorker } from "./backends/describe-in-worker.js";
 export {
   loadTimeoutMs,
   notFound,
   ParameterReader,
-  parameterText,
   wrongParameter,
 } from "./backends/read-model-source.js";
 export { joinInputsIn, type Tensors } from "./batch/batch-tensors.js";

@@ -470,6 +470,13 @@ export const errorReasons = {
     text: "data file: expected a path inside the model's directory /models/m, got '../x'",
     action: "Move the file into the directory of the model, and give its path relative to the directory.",
   },
+  LOAD_PATH_NOT_ALLOWED: {
+    code: "INVALID_ARG",
+    meaning: "The configuration of a load request names a path, or an address, that a client may not choose.",
+    text: "parameter 'library' of model 'm': expected an absolute path inside the model repository in a configuration that came over the network, got '/tmp/x.so'. Write it into the configuration in the repository, or start the server with '--allow-model-file-override=true'.",
+    action:
+      "Write the parameter into the configuration in the repository, or set `allowModelFileOverride: true` (`--allow-model-file-override=true`).",
+  },
   WARMUP_FAILED: {
     code: "INVALID_ARG",
     meaning: "A warm-up sample is not valid, or the model failed when it ran the sample.",

@@ -1,14 +1,18 @@
 import { readFile } from "node:fs/promises";
 import {
   type Backend,
-  type BackendFactory,
   type ExecutableRequest,
   type ExecutionResult,
   type Executor,
   findModelFile,
   type ModelSource,
 } from "@tritonjs/core/backend";
-import { importInstalled, inlineRequests, ParameterReader } from "@tritonjs/core/internal";
+import {
+  DeclaredParameters,
+  importInstalled,
+  inlineRequests,
+  ParameterReader,
+} from "@tritonjs/core/internal";
 import {
   assertOptions,
   ConcurrencyGate,
@@ -120,15 +124,40 @@ function shapeOf({ width, height, channels, layout }: ImagePlan): number[] {
   return layout === "NCHW" ? [channels, height, width] : [height, width, channels];
 }
 
+const PARAMETERS = new DeclaredParameters({
+  value: [
+    "width",
+    "height",
+    "fit",
+    "shorter_side",
+    "position",
+    "kernel",
+    "background",
+    "colour",
+    "layout",
+    "dtype",
+    "scale",
+    "mean",
+    "std",
+    "original_size",
+    "animated",
+    "formats",
+    "fail_on",
+    "max_pixels",
+    "max_bytes",
+    "concurrency",
+  ],
+});
+
 /**
  * The backend `image` for models of a repository. Its options are parameters with the same names in snake case. Names
  * of tensors, the data type and the size can also come from a written input and output.
  *
  * @throws TritonError INVALID_ARG for unknown parameters and invalid values
  */
-export const imageRepositoryBackend: BackendFactory = async (source) => {
+export const imageRepositoryBackend = PARAMETERS.declaredBy(async (source) => {
   const { config } = source;
-  const read = new ParameterReader(config);
+  const read = new ParameterReader(config, PARAMETERS);
   const steps = config.defaultModelFilename === "" ? {} : await readSteps(source);
   const written = {
     width: read.quotient("width"),
@@ -155,7 +184,7 @@ export const imageRepositoryBackend: BackendFactory = async (source) => {
   read.assertNoOthers();
   const chosen = { ...steps, ...definedMembers(written) } as Partial<ImageOptions>;
   return imageBackend(planImage({ ...optionsOfTensors(config, chosen.layout ?? "NCHW"), ...chosen }));
-};
+});
 
 /** Options that the written tensors give: their names, data types and sizes. */
 function optionsOfTensors(config: ModelConfig, layout: string): ImageOptions {

@@ -5,7 +5,7 @@ import {
   type InputCheck,
   workerExecutor,
 } from "@tritonjs/core/backend";
-import { inlineRequests, ParameterReader, wrongParameter } from "@tritonjs/core/internal";
+import { DeclaredParameters, inlineRequests, ParameterReader, wrongParameter } from "@tritonjs/core/internal";
 import { assertOptions, definedMembers, elementCount, type TensorSpec } from "@tritonjs/protocol";
 import { AUDIO_OPTION_TYPES, type AudioOptions, type AudioPlan, planAudio } from "./audio-options.js";
 import { type AudioData, AudioPreparer, assertNotTooLong, audioTensors } from "./audio-preparer.js";
@@ -62,6 +62,38 @@ function audioBackend(plan: AudioPlan, isolation: "worker" | "inline" = "worker"
   };
 }
 
+const PARAMETERS = new DeclaredParameters({
+  value: [
+    "preset",
+    "features",
+    "sample_rate",
+    "mono",
+    "seconds",
+    "frame_length",
+    "hop_length",
+    "n_fft",
+    "window_length",
+    "center",
+    "power",
+    "mels",
+    "f_min",
+    "f_max",
+    "mel_scale",
+    "mel_norm",
+    "log",
+    "floor",
+    "lengths",
+    "input",
+    "stream",
+    "frame_multiple",
+    "pad_frames",
+    "flush_frames",
+    "max_bytes",
+    "max_seconds",
+    "isolation",
+  ],
+});
+
 /**
  * The backend `audio` for models of a repository. Its options are parameters with the same names in snake case. The
  * parameter `isolation` is `worker` or `inline`. Written tensors give their names: those of INT32 are the lengths, and
@@ -69,8 +101,8 @@ function audioBackend(plan: AudioPlan, isolation: "worker" | "inline" = "worker"
  *
  * @throws TritonError INVALID_ARG for unknown parameters and invalid values
  */
-const audioRepositoryBackend: BackendFactory = ({ name, config }) => {
-  const read = new ParameterReader(config);
+const audioRepositoryBackend = PARAMETERS.declaredBy(({ name, config }) => {
+  const read = new ParameterReader(config, PARAMETERS);
   const isCount = ({ dataType }: { readonly dataType: string }) => dataType === "TYPE_INT32";
   const output = config.output.find((one) => !isCount(one));
   const lengths = config.output.find(isCount);
@@ -114,7 +146,7 @@ const audioRepositoryBackend: BackendFactory = ({ name, config }) => {
     return audioBackend(planAudio(options as AudioOptions), isolation);
   }
   throw wrongParameter(name, "isolation", "worker or inline", isolation);
-};
+});
 
 /** The check of samples by their number, so that calls in process do not copy hours of them. */
 function checkOfSamples(plan: AudioPlan): { checkInput?: InputCheck } {

@@ -15,6 +15,7 @@ import { configBeside } from "./class-names.js";
 import { mayBeNative, OnnxBackend } from "./onnx-backend.js";
 import { checkExternalData } from "./onnx-file.js";
 import { ONNX_OPTION_TYPES, type OnnxRuntimeOptions, onnxOptionsOf, quoted } from "./onnx-options.js";
+import { ONNX_PARAMETERS, PROVIDER_OPTIONS } from "./onnx-parameters.js";
 import { precisionForm, requestedPrecision } from "./precision-form.js";
 
 export { type DescribedLibrary, describeLibraries, diagnoseGpus } from "./diagnose-gpus.js";
@@ -46,7 +47,10 @@ export function onnxruntime(options: OnnxRuntimeOptions): Backend {
 }
 
 /** The backend `onnxruntime` for models of a repository: `<version>/model.onnx`, or a directory with such a file. */
-const onnxRuntimeBackend: BackendFactory = (source) => openRepositoryModel(source);
+const onnxRuntimeBackend = ONNX_PARAMETERS.declaredBy(
+  (source) => openRepositoryModel(source),
+  PROVIDER_OPTIONS,
+);
 
 async function openRepositoryModel(source: ModelSource, backendName?: string): Promise<OnnxBackend> {
   const model = await modelFile(source);
@@ -95,7 +99,7 @@ const IGNORED: readonly string[] = [
  * The backend `openvino` for models of a repository. ONNX Runtime runs its ONNX models: `default_model_filename:
  * "model.onnx"`. Other models are refused; the reason names the conversion.
  */
-const openvinoBackend: BackendFactory = async (source) => {
+const openvinoBackend = ONNX_PARAMETERS.declaredBy(async (source) => {
   const { config, name } = source;
   assertPlaced(config);
   const { path } = await findModelFile(source, ["model.xml"]);
@@ -106,7 +110,7 @@ const openvinoBackend: BackendFactory = async (source) => {
     source.warn(`model '${name}': parameters ${quoted(ignored)} of OpenVINO have no effect in ONNX Runtime`);
   }
   return openRepositoryModel({ ...source, config: { ...config, parameters } }, "openvino");
-};
+}, PROVIDER_OPTIONS);
 
 function assertPlaced({ instanceGroup }: ModelConfig): void {
   if (instanceGroup.every(({ kind }) => kind === "KIND_CPU" || kind === "KIND_AUTO")) return;

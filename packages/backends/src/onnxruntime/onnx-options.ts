@@ -1,5 +1,6 @@
 import { definedMembers, errorFor, keyList, type ModelConfig, optionTypes } from "@tritonjs/protocol";
 import { graphSpecs } from "./cuda-graphs.js";
+import { CUDA_PARAMETERS, ONNX_PARAMETERS, SHRINKAGE } from "./onnx-parameters.js";
 import type { GlobalThreads } from "./ort-c-api.js";
 import { canonicalName, type ExecutionProvider, isKnownProvider } from "./provider-names.js";
 
@@ -185,7 +186,7 @@ export function onnxOptionsOf(
   const mode = executionMode(config);
   const intra = count(config, "intra_op_thread_count", settings);
   const inter = count(config, "inter_op_thread_count", settings);
-  const shrinkage = config.parameters[SHRINKAGE]?.stringValue;
+  const shrinkage = ONNX_PARAMETERS.text({ config }, SHRINKAGE);
   return definedMembers({
     graphOptimizationLevel: LEVELS.get(config.optimization?.graph?.level ?? 0) ?? ("all" as const),
     executionMode: mode,
@@ -200,14 +201,11 @@ export function onnxOptionsOf(
     runConfig: shrinkage === undefined ? undefined : { [SHRINKAGE]: shrinkage },
     globalThreads: globalThreads(settings),
     logSeverityLevel: severityLevel(config),
-    library: config.parameters.library?.stringValue ?? settings.library,
+    library: ONNX_PARAMETERS.text({ config, settings }, "library"),
     // The backend checks it.
-    engine: (config.parameters.engine?.stringValue ?? settings.engine) as OnnxEngine | undefined,
+    engine: ONNX_PARAMETERS.text({ config, settings }, "engine") as OnnxEngine | undefined,
   });
 }
-
-/** The parameter that is an entry of the configuration of a run. */
-const SHRINKAGE = "memory.enable_memory_arena_shrinkage";
 
 /** The settings `provider-library.<name>`. */
 function providerLibraries(
@@ -232,14 +230,13 @@ const LEVELS: ReadonlyMap<number, "basic" | "extended" | "disabled"> = new Map([
   [2, "disabled"],
 ]);
 
-function sessionConfig({ parameters }: ModelConfig): Readonly<Record<string, string>> | undefined {
-  const entries = Object.entries(parameters).filter(([key]) => /^(session|optimization|mlas)\./.test(key));
-  if (entries.length === 0) return undefined;
-  return Object.fromEntries(entries.map(([key, { stringValue }]) => [key, stringValue]));
+function sessionConfig(config: ModelConfig): Readonly<Record<string, string>> | undefined {
+  const entries = ONNX_PARAMETERS.texts({ config }, "session.*", "optimization.*", "mlas.*");
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
 function severityLevel(config: ModelConfig): OnnxRuntimeOptions["logSeverityLevel"] {
-  if (config.parameters.log_severity_level === undefined) return undefined;
+  if (ONNX_PARAMETERS.text({ config }, "log_severity_level") === undefined) return undefined;
   const level = LEVELS_OF_SEVERITY.find((one) => one === count(config, "log_severity_level"));
   if (level !== undefined) return level;
   throw errorFor("INVALID_CONFIG", "parameter 'log_severity_level': expected a number from 0 to 4");
@@ -257,11 +254,11 @@ function executionMode(config: ModelConfig): "sequential" | "parallel" {
 
 /** A number as C++ reads it. Triton ignores values below 0. */
 function count(
-  { parameters }: ModelConfig,
-  key: string,
+  config: ModelConfig,
+  key: Parameters<typeof ONNX_PARAMETERS.text>[1],
   settings: Readonly<Record<string, string>> = {},
 ): number {
-  return integer(parameters[key]?.stringValue ?? settings[key] ?? "0");
+  return integer(ONNX_PARAMETERS.text({ config }, key) ?? settings[key] ?? "0");
 }
 
 function integer(text: string): number {
@@ -270,8 +267,8 @@ function integer(text: string): number {
   throw errorFor("INVALID_CONFIG", `failed to convert '${text}' to integral number`);
 }
 
-function flag({ parameters }: ModelConfig, key: string): boolean | undefined {
-  const text = parameters[key]?.stringValue;
+function flag(config: ModelConfig, key: Parameters<typeof ONNX_PARAMETERS.text>[1]): boolean | undefined {
+  const text = ONNX_PARAMETERS.text({ config }, key);
   if (text === undefined) return undefined;
   if (/^(true|on|1)$/i.test(text)) return true;
   if (/^(false|off|0)$/i.test(text)) return false;
@@ -353,23 +350,15 @@ const CHOICES: Readonly<Record<string, readonly string[]>> = {
   arena_extend_strategy: ["kNextPowerOfTwo", "kSameAsRequested"],
 };
 
-const CUDA_PARAMETERS = [
-  "cudnn_conv_algo_search",
-  "gpu_mem_limit",
-  "arena_extend_strategy",
-  "do_copy_in_default_stream",
-  "use_tf32",
-];
-
 /**
  * Options of CUDA that are parameters of the model. Triton has deprecated them in favour of the accelerator `cuda`.
  *
  * @throws TritonError INVALID_ARG for values that Triton rejects
  */
-function cudaParameters({ parameters }: ModelConfig): Readonly<Record<string, string>> {
+function cudaParameters(config: ModelConfig): Readonly<Record<string, string>> {
   const options: Record<string, string> = {};
   for (const key of CUDA_PARAMETERS) {
-    const value = parameters[key]?.stringValue;
+    const value = ONNX_PARAMETERS.text({ config }, key);
     if (value === undefined) continue;
     const choices = CHOICES[key];
     const chosen =

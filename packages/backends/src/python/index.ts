@@ -112,7 +112,7 @@ function modelDirectory(path: string): string {
 }
 
 /** @internal */
-export { sharedModel } from "./repository-backends.js";
+export { sharedBackend } from "./repository-backends.js";
 
 /** Backends for models of a repository, by the name in `config.pbtxt`. */
 export const repositoryBackends: Readonly<Record<string, BackendFactory>> = {

@@ -9,6 +9,7 @@ import { OutputsWithParameters } from "@tritonjs/core/backend";
 import {
   BatchesOfWorker,
   type BatchOfWorker,
+  DeclaredParameters,
   OpenExecutions,
   RESCHEDULE,
   Restarts,
@@ -39,6 +40,12 @@ import {
 } from "./messages.js";
 import { PythonCallHost, PythonServerRequests } from "./model-requests.js";
 import { PythonSession, type PythonSettings } from "./python-session.js";
+
+/** The parameters of models that this library reads. A model reads any others itself. */
+export const PYTHON_PARAMETERS = new DeclaredParameters({
+  execute: ["EXECUTION_ENV_PATH"],
+  value: ["FORCE_CPU_ONLY_INPUT_TENSORS"],
+});
 
 /** A Python, held by one user of it. */
 export interface FoundPython {
@@ -92,9 +99,9 @@ export class PythonExecutor implements Executor {
     private readonly context: ExecutorContext,
     private readonly find?: () => Promise<FoundPython>,
   ) {
-    const { parameters } = context.info.modelConfig;
-    this.#wantsGpu = parameters.FORCE_CPU_ONLY_INPUT_TENSORS?.stringValue === "no";
-    this.#ahead = new BatchesAhead(context.info.modelConfig, context.hosting);
+    const config = context.info.modelConfig;
+    this.#wantsGpu = PYTHON_PARAMETERS.text({ config }, "FORCE_CPU_ONLY_INPUT_TENSORS") === "no";
+    this.#ahead = new BatchesAhead(config, context.hosting);
     this.#calls = new PythonCallHost(
       (header, body) => this.#session?.send(header, body),
       (batch) => this.#open.get(batch)?.models,

@@ -18,7 +18,13 @@ import {
   joinInputs,
   type ModelSource,
 } from "@tritonjs/core/backend";
-import { loadTimeoutMs, OutputChecker, totalRows, withInputs } from "@tritonjs/core/internal";
+import {
+  loadTimeoutMs,
+  MODEL_DIRECTORY,
+  OutputChecker,
+  totalRows,
+  withInputs,
+} from "@tritonjs/core/internal";
 import { isInside, Log, realClock, startProcess } from "@tritonjs/core/internal/worker";
 import { errorFor, type Isolation, NO_PARAMETERS, type Tensor, TritonError } from "@tritonjs/protocol";
 import {
@@ -27,7 +33,7 @@ import {
   LOAD_TIMEOUT_SECONDS,
   STUB_TIMEOUT_SECONDS,
 } from "./complete-with-python.js";
-import { type FoundPython, PythonExecutor } from "./python-executor.js";
+import { type FoundPython, PYTHON_PARAMETERS, PythonExecutor } from "./python-executor.js";
 import type { PythonSettings } from "./python-session.js";
 
 const ISOLATIONS: readonly Isolation[] = ["process"];
@@ -39,15 +45,15 @@ const SHELL_CHARACTERS = /[;|&$`<>()[\]{}\\"'*?~#!]/;
  * The backend `python` for models of a repository: `<version>/model.py` with a class `TritonPythonModel` that imports
  * `triton_python_backend_utils`, as for Triton. Each instance is a child process of `python3` with numpy.
  */
-export const pythonBackend: BackendFactory = async (source) => {
+export const pythonBackend: BackendFactory = PYTHON_PARAMETERS.declaredBy(async (source) => {
   assertPythonCanRun();
   assertStubName(source.name);
   return pythonModel(source, await modelFile(source), "python", false);
-};
+});
 
 /** The backend of a backend directory whose program `model.py` all its models share. */
-export function sharedModel(source: ModelSource, path: string, backendName: string): Promise<Backend> {
-  return pythonModel(source, path, backendName, true);
+export function sharedBackend(path: string, backendName: string): BackendFactory {
+  return PYTHON_PARAMETERS.declaredBy((source) => pythonModel(source, path, backendName, true));
 }
 
 /**
@@ -150,7 +156,7 @@ const NO_EFFECT: Readonly<Record<string, string>> = {
  * `runtime: "model.py"` a module with a class of `torch.nn.Module`. Each instance is a process of `python3` with torch,
  * which gets the requests of a batch as one.
  */
-export const pytorchBackend: BackendFactory = async (source) => {
+export const pytorchBackend: BackendFactory = PYTHON_PARAMETERS.declaredBy(async (source) => {
   const { name, config } = source;
   if (config.platform === "torch_aoti") throw notArchive(name);
   if (config.runtime === "model.py") await findModelFile(source, ["model.py", "model.pt"]);
@@ -161,7 +167,7 @@ export const pytorchBackend: BackendFactory = async (source) => {
   }
   const backend = await pythonModel(source, PROGRAM, "pytorch", true, true);
   return { ...backend, platform: "pytorch_libtorch" };
-};
+});
 
 function notArchive(name: string): TritonError {
   const text =
@@ -226,8 +232,6 @@ function merged(whole: Execution): Execution {
   };
 }
 
-const MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY";
-
 /**
  * Finds the Python that runs a model. In order: the environment (a directory or an archive) that the parameter
  * EXECUTION_ENV_PATH names, the setting `executable` of the backend, the environment variable TRITONJS_PYTHON,
@@ -240,12 +244,11 @@ async function findPython(
   { name, directory, config, settings }: Pick<ModelSource, "name" | "directory" | "config" | "settings">,
   unpackWithinMs: number,
 ): Promise<FoundPython> {
-  const { parameters } = config;
-  const forced = parameters.FORCE_CPU_ONLY_INPUT_TENSORS?.stringValue;
+  const forced = PYTHON_PARAMETERS.text({ config }, "FORCE_CPU_ONLY_INPUT_TENSORS");
   if (forced !== undefined && forced !== "yes" && forced !== "no") {
     throw new TritonError("INTERNAL", `Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS: ${forced}'`);
   }
-  const environment = parameters.EXECUTION_ENV_PATH?.stringValue;
+  const environment = PYTHON_PARAMETERS.text({ config }, "EXECUTION_ENV_PATH");
   if (environment !== undefined) return pythonOf(name, directory, environment, unpackWithinMs);
   return kept(settings.executable ?? process.env.TRITONJS_PYTHON ?? "python3");
 }

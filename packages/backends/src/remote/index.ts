@@ -7,7 +7,7 @@ import type {
   ModelSource,
 } from "@tritonjs/core/backend";
 import type { AutoCompleteConfig } from "@tritonjs/core/config";
-import { parameterText, wrongParameter } from "@tritonjs/core/internal";
+import { DeclaredParameters, wrongParameter } from "@tritonjs/core/internal";
 import { definedMembers, errorFor, toConfigDataType } from "@tritonjs/protocol";
 import { RemoteExecutor } from "./remote-executor.js";
 import {
@@ -116,11 +116,33 @@ class RemoteBackend implements Backend {
   }
 }
 
+const PARAMETERS = new DeclaredParameters({
+  connect: ["urls"],
+  value: [
+    "model_name",
+    "model_version",
+    "protocol",
+    "access_token",
+    "concurrency",
+    "retries",
+    "hedge_after_ms",
+    "timeout_ms",
+    "init_timeout_ms",
+    "lookup_interval_ms",
+    "idempotent",
+    "retry_unavailable",
+  ],
+});
+
+type RemoteParameter = Parameters<typeof PARAMETERS.text>[1];
+
 /**
  * The backend `remote` of a repository. The parameters of the configuration are the options of {@link remote}, in
  * Triton's spelling; the settings of the backend are defaults for all models.
  */
-export const remoteBackend: BackendFactory = (source) => remote(remoteOptionsOf(source));
+export const remoteBackend: BackendFactory = PARAMETERS.declaredBy((source) =>
+  remote(remoteOptionsOf(source)),
+);
 
 /**
  * Reads the options from the parameters of a configuration.
@@ -128,21 +150,25 @@ export const remoteBackend: BackendFactory = (source) => remote(remoteOptionsOf(
  * @throws TritonError INVALID_ARG that names the parameter, the expected and the given value.
  */
 export function remoteOptionsOf(source: Pick<ModelSource, "name" | "config" | "settings">): RemoteOptions {
-  const text = (key: string) => parameterText(source, key);
+  const text = (key: RemoteParameter) => PARAMETERS.text(source, key);
   const urls = (text("urls") ?? "").split(/[\s,]+/).filter((url) => url !== "");
   if (urls.length === 0)
     throw wrongParameter(source.name, "urls", "addresses of servers, separated by commas", text("urls"));
-  const read = (key: string, expected: string, parse: (value: string) => number | boolean | undefined) => {
+  const read = (
+    key: RemoteParameter,
+    expected: string,
+    parse: (value: string) => number | boolean | undefined,
+  ) => {
     const value = text(key);
     const parsed = value === undefined ? undefined : parse(value);
     if (value === undefined || parsed !== undefined) return parsed;
     throw wrongParameter(source.name, key, expected, value);
   };
-  const number = (key: string) =>
+  const number = (key: RemoteParameter) =>
     read(key, "a number", (value) =>
       value.trim() === "" || Number.isNaN(Number(value)) ? undefined : Number(value),
     ) as number | undefined;
-  const flag = (key: string) =>
+  const flag = (key: RemoteParameter) =>
     read(key, "true or false", (value) => value === "true" || (value === "false" ? false : undefined)) as
       | boolean
       | undefined;

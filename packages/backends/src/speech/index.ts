@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Backend, type BackendFactory, workerExecutor } from "@tritonjs/core/backend";
-import { ParameterReader } from "@tritonjs/core/internal";
+import { DeclaredParameters, ParameterReader } from "@tritonjs/core/internal";
 import { assertOptions, definedMembers, errorFor, optionTypes, type TensorSpec } from "@tritonjs/protocol";
 import { assertInteger, assertOneOf, completeTensors, mediaOptionError } from "../media/media-parameters.js";
 import { type CtcPlan, ctcTensors } from "./ctc-decoder.js";
@@ -184,6 +184,21 @@ function ctcBackend(plan: CtcPlan): Backend {
   };
 }
 
+const PARAMETERS = new DeclaredParameters({
+  read: ["vocabulary", "hot_words", "hotwords_path", "ngram", "lm_path"],
+  value: [
+    "method",
+    "beam",
+    "cutoff_prob",
+    "ngram_weight",
+    "word_bonus",
+    "rescorer",
+    "words",
+    "frame_seconds",
+    "stream",
+  ],
+});
+
 /**
  * The backend `ctc_decoder` for models of a repository. Its options are parameters with the same names in snake case;
  * files are named relative to the directory of the version or of the model. `hotwords_path` and `lm_path`, as in WeNet's
@@ -191,8 +206,8 @@ function ctcBackend(plan: CtcPlan): Backend {
  *
  * @throws TritonError INVALID_ARG for unknown parameters and invalid values
  */
-const ctcRepositoryBackend: BackendFactory = ({ config, directory, versionDirectory }) => {
-  const read = new ParameterReader(config);
+const ctcRepositoryBackend = PARAMETERS.declaredBy(({ config, directory, versionDirectory }) => {
+  const read = new ParameterReader(config, PARAMETERS);
   const file = (option: string) => {
     const path = read.text(option);
     if (path === undefined || path === "" || path === "None") return undefined;
@@ -219,7 +234,7 @@ const ctcRepositoryBackend: BackendFactory = ({ config, directory, versionDirect
   });
   read.assertNoOthers();
   return ctcBackend(planDecoder(options as CtcDecoderOptions));
-};
+});
 
 /** Backends for models of a repository, by the name in `config.pbtxt`. */
 export const repositoryBackends: Readonly<Record<string, BackendFactory>> = {

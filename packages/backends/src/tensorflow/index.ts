@@ -8,6 +8,7 @@ import type { InstancePlace } from "@tritonjs/core/internal";
 import {
   type AskedModel,
   askWorker,
+  DeclaredParameters,
   describeInWorker,
   notFound,
   wrongParameter,
@@ -127,11 +128,6 @@ export async function openTensorflow(
   return openRuntime(findRuntime({ runtime, onGpu }), onGpu ? device.id : undefined);
 }
 
-/** Backends for models of a repository, by the name in `config.pbtxt`. */
-export const repositoryBackends: Readonly<Record<string, BackendFactory>> = {
-  tensorflow: (source) => tensorflowBackend(source),
-};
-
 /**
  * The backend of a file outside of a repository. Where its `model.json` says all, describing it needs no TensorFlow.js.
  *
@@ -148,13 +144,15 @@ export function tensorflowFile(path: string): Backend {
 
 const ISOLATIONS: readonly Isolation[] = ["worker", "process"];
 
+const PARAMETERS = new DeclaredParameters({ value: ["TF_SIGNATURE_DEF", "runtime"] });
+
 /**
  * The backend `tensorflow` for models of a repository: `<version>/model.json` of TensorFlow.js, the frozen graph
  * `<version>/model.graphdef`, `<version>/model.keras` or `model.h5` of Keras, or the directory `<version>/model.savedmodel`, which contains a SavedModel or a
  * `model.json`. The parameters of the configuration are
  * Triton's `TF_SIGNATURE_DEF`, and `runtime`.
  */
-const tensorflowBackend: BackendFactory = async (source) => {
+const tensorflowBackend = PARAMETERS.declaredBy(async (source) => {
   const { name, directory, config } = source;
   const path = await modelPath(source);
   const options = optionsOf(source);
@@ -167,7 +165,7 @@ const tensorflowBackend: BackendFactory = async (source) => {
     hosting,
     describe: () => description,
   };
-};
+});
 
 async function modelPath(source: ModelSource): Promise<string> {
   const { path, isDirectory } = await findModelFile(source, [
@@ -188,12 +186,13 @@ async function modelPath(source: ModelSource): Promise<string> {
   throw notFound(join(path, "saved_model.pb"), source.name);
 }
 
-function optionsOf({ name, config: { parameters, output } }: ModelSource): Omit<TensorflowOptions, "model"> {
-  const signature = parameters.TF_SIGNATURE_DEF?.stringValue;
-  const runtime = parameters.runtime?.stringValue;
+function optionsOf({ name, config }: ModelSource): Omit<TensorflowOptions, "model"> {
+  const signature = PARAMETERS.text({ config }, "TF_SIGNATURE_DEF");
+  const runtime = PARAMETERS.text({ config }, "runtime");
   if (runtime !== undefined && !TENSORFLOW_RUNTIMES.includes(runtime as TensorflowRuntime)) {
     throw wrongParameter(name, "runtime", `one of ${TENSORFLOW_RUNTIMES.join(", ")}`, runtime);
   }
+  const { output } = config;
   const outputs = output.length === 0 ? undefined : output.map((one) => one.name);
   return definedMembers({ signature, outputs, runtime: runtime as TensorflowRuntime | undefined });
 }
@@ -238,3 +237,6 @@ function describeModelSync(data: TensorflowData): ModelDescription {
   if (quick !== undefined) return quick;
   return describeInWorker(WORKER, data, DESCRIBE_WITHIN_MS, `the TensorFlow model '${data.path}'`);
 }
+
+/** Backends for models of a repository, by the name in `config.pbtxt`. */
+export const repositoryBackends: Readonly<Record<string, BackendFactory>> = { tensorflow: tensorflowBackend };

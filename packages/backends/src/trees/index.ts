@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { type BackendFactory, findModelFile, hostingOf } from "@tritonjs/core/backend";
+import { DeclaredParameters } from "@tritonjs/core/internal";
 import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { FOREST_ISOLATIONS, forestBackend } from "./forest-backend.js";
 import { FILE_NAMES, type ModelType, modelTypeOf, readForest } from "./read-forest.js";
@@ -14,12 +15,30 @@ export { detectModelType, FILE_NAMES as TREE_FILE_NAMES, type ModelType } from "
 export type { TreesOptions } from "./tree-model.js";
 export { TreeModel } from "./tree-model.js";
 
+const PARAMETERS = new DeclaredParameters({
+  value: [
+    "model_type",
+    "is_classifier",
+    "output_class",
+    "predict_proba",
+    "threshold",
+    "xgboost_allow_unknown_field",
+    "use_experimental_optimizations",
+    "algo",
+    "threads_per_tree",
+    "storage_type",
+    "blocks_per_sm",
+  ],
+});
+
+type FilParameter = Parameters<typeof PARAMETERS.text>[1];
+
 /**
  * The backend `fil` for models of a repository. The format, and with it the usual name of the file, is the parameter
  * `model_type`. Outputs have the shapes of Triton's backend, without dimensions of 1. The parameter `isolation` set to
  * `worker` scores in worker threads.
  */
-const fil: BackendFactory = async (source) => {
+const fil = PARAMETERS.declaredBy(async (source) => {
   const { config, warn } = source;
   const parameters = readFilParameters(config, (message) => warn(`model '${source.name}': ${message}`));
   const { modelType, allowUnknownFields } = parameters;
@@ -43,7 +62,7 @@ const fil: BackendFactory = async (source) => {
       throw errorFor("INVALID_CONFIG", text);
     },
   };
-};
+});
 
 /** Number of columns that a configuration gives the output; undefined if it does not. */
 function columnsOf({ output }: ModelConfig): number | undefined {
@@ -69,12 +88,12 @@ interface FilParameters {
 }
 
 /** Parameters that Triton removed in 25.09, with their replacements. */
-const REPLACED: Readonly<Record<string, string>> = {
-  algo: "layout",
-  threads_per_tree: "chunk_size",
-  output_class: "is_classifier",
-};
-const REMOVED: readonly string[] = ["storage_type", "blocks_per_sm"];
+const REPLACED = [
+  ["algo", "layout"],
+  ["threads_per_tree", "chunk_size"],
+  ["output_class", "is_classifier"],
+] as const;
+const REMOVED = ["storage_type", "blocks_per_sm"] as const;
 
 /**
  * Reads the parameters of Triton's FIL backend. Parameters that tune the GPU, and `cpu_nthread`, have no effect here.
@@ -82,9 +101,9 @@ const REMOVED: readonly string[] = ["storage_type", "blocks_per_sm"];
  * @param warn gets a text for each parameter that Triton has removed
  * @throws TritonError INVALID_ARG, INTERNAL or UNSUPPORTED in the words of Triton's backend
  */
-function readFilParameters({ parameters }: ModelConfig, warn: (message: string) => void): FilParameters {
-  const text = (key: string) => parameters[key]?.stringValue;
-  for (const [removed, next] of Object.entries(REPLACED)) {
+function readFilParameters(config: ModelConfig, warn: (message: string) => void): FilParameters {
+  const text = (key: FilParameter) => PARAMETERS.text({ config }, key);
+  for (const [removed, next] of REPLACED) {
     if ((text(removed) ?? "") === "") continue;
     warn(`The \`${removed}\` parameter has been removed in 25.09 release. Use \`${next}\` instead.`);
   }

@@ -313,7 +313,8 @@ export const accessOptions = {
       readHost,
     ),
     "allow-model-file-override": boolean(
-      "Allow clients to send the files of a model with a load request. A file can be code that the server runs.",
+      "Allow clients to send the files of a model with a load request, and a configuration that names paths outside of " +
+        "the repository. Both can be code that the server runs.",
       false,
     ),
     compat: value<Compatibility>(

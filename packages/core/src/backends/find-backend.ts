@@ -1,9 +1,10 @@
 import { stat } from "node:fs/promises";
 import { join, normalize } from "node:path";
 import { errorFor, type ModelConfig, type TritonError } from "@tritonjs/protocol";
-import type { Backend, BackendFactory, ModelSource } from "../instance/backend.js";
+import type { BackendFactory } from "../instance/backend.js";
 import { importInstalled } from "../optional-packages.js";
 import { exists, isInside } from "../system/files.js";
+import { SHARED_PARAMETERS } from "./declared-parameters.js";
 import { javascriptBackend, moduleBackend } from "./javascript-backend.js";
 import { identityBackend, repeatBackend, squareBackend } from "./testing-backends.js";
 
@@ -105,7 +106,7 @@ interface BackendPackage {
 }
 
 interface PythonPackage extends BackendPackage {
-  sharedModel(source: ModelSource, path: string, backendName: string): Promise<Backend>;
+  sharedBackend(path: string, backendName: string): BackendFactory;
 }
 
 /**
@@ -135,7 +136,7 @@ export async function findBackend(
   } else if (runtime !== "" && runtime !== `libtriton_${name}.so`) {
     throw noLibrary(config, libraryPlaces);
   }
-  const factory = own(backends, name) ?? own(BUILT_IN, name) ?? packaged(name);
+  const factory = own(backends, name) ?? own(BUILT_IN, name) ?? (await packaged(name, config.name));
   if (factory !== undefined) return { factory, config, inherits: own(RUN_BY, name) };
   if (runtime !== "") throw noLibrary(config, libraryPlaces);
   const program = root === undefined ? undefined : await findProgram(root, name, "");
@@ -149,21 +150,16 @@ async function fromProgram(
   program: BackendProgram,
 ): Promise<FoundBackend> {
   return {
-    factory: sharedProgram(name, program),
+    factory: await sharedProgram(name, config.name, program),
     config: await configWithProgram(config, program),
     inherits: program.language,
   };
 }
 
-function packaged(name: string): BackendFactory | undefined {
+async function packaged(name: string, model: string): Promise<BackendFactory | undefined> {
   if (!Object.hasOwn(PACKAGED, name)) return undefined;
-  return async (source) => {
-    const { repositoryBackends } = await loadBackend<BackendPackage>(
-      name,
-      `the backend '${name}' of model '${source.name}'`,
-    );
-    return repositoryBackends[name]!(source);
-  };
+  const user = `the backend '${name}' of model '${model}'`;
+  return (await loadBackend<BackendPackage>(name, user)).repositoryBackends[name]!;
 }
 
 /**
@@ -290,17 +286,18 @@ function isFile(path: string): Promise<boolean> {
 }
 
 /** The backend whose program its models share. Directories of models hold only data. */
-function sharedProgram(backendName: string, { language, path }: BackendProgram): BackendFactory {
-  return async (source) => {
-    if (language !== "python") {
-      return moduleBackend(source, { path, directory: source.versionDirectory, backendName });
-    }
-    const { sharedModel } = await loadBackend<PythonPackage>(
-      "python",
-      `the backend '${backendName}' of model '${source.name}'`,
+async function sharedProgram(
+  backendName: string,
+  model: string,
+  { language, path }: BackendProgram,
+): Promise<BackendFactory> {
+  if (language !== "python") {
+    return SHARED_PARAMETERS.declaredBy((source) =>
+      moduleBackend(source, { path, directory: source.versionDirectory, backendName }),
     );
-    return sharedModel(source, path, backendName);
-  };
+  }
+  const user = `the backend '${backendName}' of model '${model}'`;
+  return (await loadBackend<PythonPackage>("python", user)).sharedBackend(path, backendName);
 }
 
 /** As in Triton, `runtime` names the program, and an archive `pb_exec_env_model.py.tar.gz` is its environment. */

@@ -14,6 +14,7 @@ import { serverHost } from "../worker/backend-executors.js";
 import type { WorkerProgram } from "../worker/open-worker.js";
 import { WorkerExecutor } from "../worker/worker-executor.js";
 import { askWorker } from "./ask-worker.js";
+import { SHARED_PARAMETERS } from "./declared-parameters.js";
 import type { CompletionStep, ModuleProbe, ProbeData } from "./javascript-probe.js";
 import { findModelFile, hostingOf, loadTimeoutMs } from "./read-model-source.js";
 
@@ -27,10 +28,10 @@ const LOAD_TIMEOUT_SECONDS = 120;
  * strips types. As for `bind`, the module exports a {@link JsModel} class or a callback. Each instance is a worker
  * thread, or a process with the parameter `isolation`.
  */
-export const javascriptBackend: BackendFactory = async (source) => {
+export const javascriptBackend: BackendFactory = SHARED_PARAMETERS.declaredBy(async (source) => {
   const { path } = await findModelFile(source, ["model.js", "model.mjs", "model.ts"]);
   return moduleBackend(source, { path, directory: source.directory, backendName: "javascript" });
-};
+});
 
 /** A module, and what its models are told about themselves. */
 interface BackendModule {

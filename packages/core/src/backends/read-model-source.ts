@@ -10,6 +10,7 @@ import {
 import { hostingProblems, SCHEDULING_PARAMETERS } from "../config/model-options.js";
 import type { ModelSource } from "../instance/backend.js";
 import { assertInRepository, assertLinksInRepository, isInside } from "../system/files.js";
+import { type DeclaredParameters, SHARED_PARAMETERS } from "./declared-parameters.js";
 
 /** The fields of a model that locate its file. */
 export type ModelLocation = Pick<
@@ -99,10 +100,10 @@ export function hostingOf(
   possible: readonly Isolation[],
   isNative: boolean,
 ): InstanceHosting {
-  const text = (key: string) => parameterText({ config, settings }, key);
-  const isolation = text("isolation");
-  const heapLimitMb = text("heap_limit_mb");
-  const executionTimeoutMs = text("execution_timeout_ms");
+  const source = { config, settings };
+  const isolation = SHARED_PARAMETERS.text(source, "isolation");
+  const heapLimitMb = SHARED_PARAMETERS.text(source, "heap_limit_mb");
+  const executionTimeoutMs = SHARED_PARAMETERS.text(source, "execution_timeout_ms");
   const hosting: InstanceHosting = {
     ...(isolation === undefined ? {} : { isolation: isolation as Isolation }),
     ...(heapLimitMb === undefined ? {} : { heapLimitMb: Number(heapLimitMb) }),
@@ -123,18 +124,10 @@ export function loadTimeoutMs(
   { config, settings }: Pick<ModelSource, "config" | "settings">,
   defaultSeconds: number,
 ): number {
-  const text = parameterText({ config, settings }, "load_timeout_seconds");
+  const text = SHARED_PARAMETERS.text({ config, settings }, "load_timeout_seconds");
   const seconds = text === undefined ? defaultSeconds : Number(text);
   if (seconds > 0 && seconds < 2 ** 31 / 1000) return seconds * 1000;
   throw wrongParameter(config.name, "load_timeout_seconds", "a number above 0", text);
-}
-
-/** A parameter of the configuration, or the setting of the backend by the same name with hyphens. */
-export function parameterText(
-  { config, settings }: Pick<ModelSource, "config" | "settings">,
-  key: string,
-): string | undefined {
-  return config.parameters[key]?.stringValue ?? settings[key.replaceAll("_", "-")];
 }
 
 export function wrongParameter(
@@ -154,22 +147,20 @@ export function wrongParameter(
  *
  * @example
  * ```ts
- * const read = new ParameterReader(source.config);
+ * const read = new ParameterReader(source.config, PARAMETERS);
  * const width = read.number("width");
  * read.assertNoOthers();
  * ```
  */
 export class ParameterReader {
-  /** The library itself adds the parameter `substitute`. */
-  readonly #known = new Set<string>(["substitute"]);
-
-  constructor(private readonly config: Pick<ModelConfig, "name" | "parameters">) {}
+  constructor(
+    readonly config: Pick<ModelConfig, "name" | "parameters">,
+    private readonly declared: DeclaredParameters<string>,
+  ) {}
 
   /** Undefined if the configuration lacks the parameter. */
   text(option: string): string | undefined {
-    const key = snakeCase(option);
-    this.#known.add(key);
-    return this.config.parameters[key]?.stringValue.trim();
+    return this.declared.text(this, snakeCase(option))?.trim();
   }
 
   /** @throws TritonError INVALID_ARG for other text than a number */
@@ -216,16 +207,16 @@ export class ParameterReader {
     throw this.#invalid(option, "true or false", text);
   }
 
-  /** @throws TritonError INVALID_ARG for a parameter that was not read: it may be misspelled */
+  /** @throws TritonError INVALID_ARG for a parameter that is not declared: it may be misspelled */
   assertNoOthers(): void {
     const { name, parameters } = this.config;
-    const isKnown = (key: string) => this.#known.has(key) || SCHEDULING_PARAMETERS.includes(key);
+    const { own } = this.declared;
+    // The library itself adds the parameter `substitute`.
+    const isKnown = (key: string) =>
+      key === "substitute" || Object.hasOwn(own, key) || SCHEDULING_PARAMETERS.includes(key);
     const other = Object.keys(parameters).find((key) => !isKnown(key));
     if (other === undefined) return;
-    const known = [...this.#known]
-      .filter((key) => key !== "substitute")
-      .sort()
-      .join(", ");
+    const known = Object.keys(own).sort().join(", ");
     throw errorFor(
       "INVALID_CONFIG",
       `model '${name}': expected only the parameters ${known}, got '${other}'`,

@@ -15,27 +15,34 @@ import type { Tensors } from "../batch/batch-tensors.js";
 import type { Backend, BackendFactory, Execution, ExecutionResult, Executor } from "../instance/backend.js";
 import type { ExecutableRequest } from "../request-info.js";
 import { type Clock, sleep } from "../system/clock.js";
+import { DeclaredParameters, SHARED_PARAMETERS } from "./declared-parameters.js";
+
+const IDENTITY_PARAMETERS = new DeclaredParameters({
+  value: ["execute_delay_ms", "instance_wise_delay_multiplier", "creation_delay_sec"],
+});
 
 /**
  * The backend `identity`, for tests: `OUTPUT<i>` is `INPUT<i>`, after `execute_delay_ms`. The delay is multiplied by
  * the number of the instance and `instance_wise_delay_multiplier`, if given. `creation_delay_sec` delays loading.
  */
-export const identityBackend: BackendFactory = (): Backend => ({
-  backendName: "identity",
-  platform: "",
-  describe: () => undefined,
-  checkConfig: checkIdentityConfig,
-  createExecutor: ({ info, clock, placement }) => {
-    const { modelConfig } = info;
-    if (placement.kind !== "KIND_CPU") {
-      refuse("'identity' backend only supports CPU instances");
-    }
-    const multiplier = wholeNumber(modelConfig, "instance_wise_delay_multiplier");
-    const delayMs =
-      wholeNumber(modelConfig, "execute_delay_ms") * Math.max(1, multiplier * info.instanceIndex);
-    return new IdentityExecutor(modelConfig, clock, delayMs);
-  },
-});
+export const identityBackend: BackendFactory = IDENTITY_PARAMETERS.declaredBy(
+  (): Backend => ({
+    backendName: "identity",
+    platform: "",
+    describe: () => undefined,
+    checkConfig: checkIdentityConfig,
+    createExecutor: ({ info, clock, placement }) => {
+      const { modelConfig } = info;
+      if (placement.kind !== "KIND_CPU") {
+        refuse("'identity' backend only supports CPU instances");
+      }
+      const multiplier = wholeNumber(modelConfig, "instance_wise_delay_multiplier");
+      const delayMs =
+        wholeNumber(modelConfig, "execute_delay_ms") * Math.max(1, multiplier * info.instanceIndex);
+      return new IdentityExecutor(modelConfig, clock, delayMs);
+    },
+  }),
+);
 
 class IdentityExecutor implements Executor {
   readonly details = {};
@@ -135,11 +142,11 @@ function refuse(text: string): never {
 }
 
 /** Reads a whole number from a model's parameters; 0 when the parameter is absent. */
-function wholeNumber({ name, parameters }: ModelConfig, key: string): number {
-  const text = parameters[key]?.stringValue ?? "0";
+function wholeNumber(config: ModelConfig, key: Parameters<typeof IDENTITY_PARAMETERS.text>[1]): number {
+  const text = IDENTITY_PARAMETERS.text({ config }, key) ?? "0";
   const value = Number(text);
   if (text.trim() === "" || !Number.isSafeInteger(value) || value < 0) {
-    refuse(`parameter '${key}' of model '${name}': expected an integer of at least 0, got '${text}'`);
+    refuse(`parameter '${key}' of model '${config.name}': expected an integer of at least 0, got '${text}'`);
   }
   return value;
 }
@@ -160,17 +167,19 @@ const REPEAT_OUTPUTS: readonly FixedTensor[] = [
  * of milliseconds in `DELAY`. A model that is not decoupled sends the first one only. The instance is free after the `WAIT` milliseconds of its slowest request. A cancelled
  * request ends both at once, and so does the end of the model.
  */
-export const repeatBackend: BackendFactory = (): Backend => ({
-  backendName: "repeat",
-  platform: "",
-  describe: () => undefined,
-  checkConfig: checkRepeatConfig,
-  createExecutor: ({ clock }) =>
-    new RespondingExecutor(
-      (execution, index) => repeat(clock, execution, index),
-      (execution, signal) => sleep(clock, longestWait(execution), signal),
-    ),
-});
+export const repeatBackend: BackendFactory = SHARED_PARAMETERS.declaredBy(
+  (): Backend => ({
+    backendName: "repeat",
+    platform: "",
+    describe: () => undefined,
+    checkConfig: checkRepeatConfig,
+    createExecutor: ({ clock }) =>
+      new RespondingExecutor(
+        (execution, index) => repeat(clock, execution, index),
+        (execution, signal) => sleep(clock, longestWait(execution), signal),
+      ),
+  }),
+);
 
 function checkRepeatConfig(config: ModelConfig): void {
   if (config.maxBatchSize !== 0) {
@@ -218,21 +227,27 @@ function numbers(tensor: Tensor | undefined): number[] {
 const SQUARE_INPUTS: readonly FixedTensor[] = [{ name: "IN", dataType: "TYPE_INT32", size: "one" }];
 const SQUARE_OUTPUTS: readonly FixedTensor[] = [{ name: "OUT", dataType: "TYPE_INT32", size: "one" }];
 
+const SQUARE_PARAMETERS = new DeclaredParameters({
+  value: ["CUSTOM_INFER_DELAY_NS", "CUSTOM_OUTPUT_DELAY_NS", "CUSTOM_FAIL_COUNT", "CUSTOM_EMPTY_COUNT"],
+});
+
 /**
  * The backend `square`, for tests of decoupled models. `IN` is the number of responses and the value of each. The
  * parameters `CUSTOM_INFER_DELAY_NS` and `CUSTOM_OUTPUT_DELAY_NS` delay each response. The last `CUSTOM_EMPTY_COUNT`
  * responses are left out, and the `CUSTOM_FAIL_COUNT` before them are errors.
  */
-export const squareBackend: BackendFactory = (): Backend => ({
-  backendName: "square",
-  platform: "",
-  describe: () => undefined,
-  checkConfig: (config) => checkTensors(config, SQUARE_INPUTS, SQUARE_OUTPUTS),
-  createExecutor: ({ clock, info }) => {
-    const play = readParameters(info.modelConfig);
-    return new RespondingExecutor((execution, index) => square(clock, play, execution, index));
-  },
-});
+export const squareBackend: BackendFactory = SQUARE_PARAMETERS.declaredBy(
+  (): Backend => ({
+    backendName: "square",
+    platform: "",
+    describe: () => undefined,
+    checkConfig: (config) => checkTensors(config, SQUARE_INPUTS, SQUARE_OUTPUTS),
+    createExecutor: ({ clock, info }) => {
+      const play = readParameters(info.modelConfig);
+      return new RespondingExecutor((execution, index) => square(clock, play, execution, index));
+    },
+  }),
+);
 
 interface Play {
   readonly delayMs: number;
@@ -241,9 +256,9 @@ interface Play {
 }
 
 /** Parameters that are not numbers count as absent. */
-function readParameters({ parameters }: ModelConfig): Play {
-  const read = (key: string) => {
-    const text = parameters[key]?.stringValue ?? "";
+function readParameters(config: ModelConfig): Play {
+  const read = (key: Parameters<typeof SQUARE_PARAMETERS.text>[1]) => {
+    const text = SQUARE_PARAMETERS.text({ config }, key) ?? "";
     return /^\d+$/.test(text) ? Number(text) : 0;
   };
   return {

@@ -157,7 +157,23 @@ export interface ModelSource {
 }
 
 /**
+ * What the text of a parameter names. `value`: nothing on this machine. `read`: a file or a directory, relative to that
+ * of the version or of the model. `execute`: a program, a library or an environment, by its absolute path or below
+ * `$$TRITON_MODEL_DIRECTORY`. `write`: a place where the server, or native code in it, creates files. `connect`: an
+ * address or a socket.
+ */
+export type ParameterUse = "value" | "read" | "execute" | "write" | "connect";
+
+/** Parameters by name. A name that ends in `*` is for all parameters that begin so and that no other row names. */
+export type ParameterTable = Readonly<Record<string, ParameterUse>>;
+
+/**
  * Creates the backend of one version of a model. If it throws, the version is not loaded, and the error is the reason.
+ *
+ * A factory may declare the parameters of its models. A load request over the network cannot name a path outside of the
+ * model repository with them, nor a place to write or an address, unless the server allows the files of load requests.
+ * Parameters that are not declared may then not look like such a path. `Object.assign(factory, { parameters })` declares
+ * them.
  *
  * @example
  * ```ts
@@ -170,7 +186,13 @@ export interface ModelSource {
  * new Triton({ modelRepository: "./models", backends: { shout } });
  * ```
  */
-export type BackendFactory = (source: ModelSource) => Backend | Promise<Backend>;
+export interface BackendFactory {
+  (source: ModelSource): Backend | Promise<Backend>;
+  /** The parameters of a model that it reads. @default none is declared */
+  readonly parameters?: ParameterTable;
+  /** Parameters of `optimization.execution_accelerators`. @default none is declared */
+  readonly acceleratorParameters?: ParameterTable;
+}
 
 /** True for a backend, as opposed to a function or a URL. */
 export function isBackend(value: unknown): value is Backend {

@@ -312,7 +312,7 @@ export class ResidentModels {
 }
 
 /** Parameters of a configuration that say when its model is in memory. */
-const RESIDENCY_PARAMETERS = ["load_on_demand", "ttl_seconds", "memory_mb", "keep_loaded"] as const;
+export const RESIDENCY_PARAMETERS = ["load_on_demand", "ttl_seconds", "memory_mb", "keep_loaded"] as const;
 
 type ResidencyParameter = (typeof RESIDENCY_PARAMETERS)[number];
 

@@ -80,12 +80,18 @@ export class ModelRepository {
    * Loads or reloads a model. Returns once all its versions are in service. A version in service stays when loading
    * fails.
    *
+   * @param fromNetwork whether the parameters came from a client that may not send files: its configuration cannot name
+   * paths outside of the repository
    * @returns when the instances that the reload removed are released
    * @throws TritonError UNAVAILABLE unless the mode is `explicit`, INTERNAL (Triton's text; `cause` has the reason) for
    * a model that does not exist or whose configuration is rejected, INVALID_ARG with the state of each version that
    * could not be loaded, and for names that cannot be directories.
    */
-  async loadModel(name: string, { config, files }: LoadParameters = {}): Promise<LoadedModel> {
+  async loadModel(
+    name: string,
+    { config, files }: LoadParameters = {},
+    fromNetwork = false,
+  ): Promise<LoadedModel> {
     this.#assertExplicit();
     checkModelName(name);
     const directory = await OverrideDirectory.forLoad(config, files, this.#overrides).catch((error) => {
@@ -95,7 +101,7 @@ export class ModelRepository {
     });
     try {
       const { poll, failed, removed } = await this.#changes.apply(
-        () => this.#poller.named([name], { config, directory }),
+        () => this.#poller.named([name], { config, directory, fromNetwork }),
         () => this.#poller.refresh([name], { config, directory }),
       );
       const errors = this.#state
@@ -103,7 +109,9 @@ export class ModelRepository {
         .flatMap(([key]) => this.#state.invalid.get(key) ?? failed.get(key) ?? [])
         .map((message) => `load failed for model '${name}': ${message}\n`);
       if (errors.length > 0) throw errorFor("LOAD_REQUEST_FAILED", errors.join(""));
-      if (poll.problems.size > 0) throw pollFailure(name, [...poll.problems.values()][0]);
+      const [problem] = poll.problems.values();
+      if (problem !== undefined)
+        throw problem.reason === "LOAD_PATH_NOT_ALLOWED" ? problem : pollFailure(name, problem);
       for (const { residence } of this.server.registry.ready(name)) await residence?.start(true);
       return { removed };
     } finally {

@@ -17,6 +17,7 @@ import type { Log } from "../observe/log.js";
 import { padsOfConfig } from "../scheduler/grouping-scheduler.js";
 import { assertInRepository, dataFilesOf, isInside, readSmallFile } from "../system/files.js";
 import type { HostPolicies } from "../system/host-policy.js";
+import { assertGivenPaths } from "./given-paths.js";
 import { isCompleted, type PolledModel } from "./poll-model.js";
 import type { RepositoryOptions } from "./repository-options.js";
 
@@ -114,6 +115,12 @@ async function fromBackend(
     ...backendConfig[config.backend],
   };
   await assertInRepository(directory, versionDirectory, settings);
+  if (polled.cameOverNetwork !== undefined) {
+    const { operator } = polled.cameOverNetwork;
+    const own = operator && (await findBackend(operator, directory, version, options).catch(() => undefined));
+    const places = { repository: polled.repository, directory, versionDirectory, settings };
+    await assertGivenPaths(polled.config, own?.config, factory, places);
+  }
   const backend = await factory({
     name: id.name,
     version,

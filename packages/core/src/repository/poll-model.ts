@@ -1,6 +1,6 @@
 import { join, relative, sep } from "node:path";
 import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
-import { prepareConfig } from "../config/complete-config.js";
+import { type ConfigSource, prepareConfig } from "../config/complete-config.js";
 import { configFromJson } from "../config/config-json.js";
 import { emptyConfig } from "../config/defaults.js";
 import { fieldNotes } from "../config/field-support.js";
@@ -9,6 +9,7 @@ import { SUBSTITUTED, withSubstitute } from "../config/substitutes.js";
 import type { Log } from "../observe/log.js";
 import { assertInside, exists, readSmallFile } from "../system/files.js";
 import type { ModelId } from "./dependencies.js";
+import { assertGivenAgents } from "./given-paths.js";
 import type { ModelCopy } from "./model-copy.js";
 import {
   contents,
@@ -32,6 +33,11 @@ export interface PolledModel {
   readonly config: ModelConfig;
   /** False for a model without a `config.pbtxt`. */
   readonly isWritten: boolean;
+  /**
+   * Set for a configuration that came over the network: what the model would have without it, if that can be read. Paths
+   * in `config` are then checked whenever a version is made of it.
+   */
+  readonly cameOverNetwork?: { readonly operator: ModelConfig | undefined } | undefined;
   /** State of the directory that is in service; undefined to create every version again. */
   readonly times: ModelTimes | undefined;
   /** Whether the model was loaded by its own name, and not only as a part of an ensemble. */
@@ -49,6 +55,8 @@ export interface PollTarget {
   readonly explicit: boolean;
   /** A configuration in JSON instead of the one in the directory. */
   readonly config?: string | undefined;
+  /** Whether `config` came over the network from a client that may not send files. */
+  readonly fromNetwork?: boolean | undefined;
   readonly override?: OverrideDirectory | undefined;
   /** Files that failed to load before, and are not to be loaded again. */
   readonly failed?: ModelTimes | undefined;
@@ -90,6 +98,11 @@ export async function pollModel(
       : configFromRequest(target.config));
   const written = isRenamed && read !== undefined ? { ...read, name: id.name } : read;
   if (written !== undefined) await assertAgents(written, options);
+  const isGiven = target.config !== undefined && target.fromNetwork === true;
+  const onDisk = isGiven ? await readConfig(configPath, root, true).catch(() => undefined) : undefined;
+  if (written !== undefined && isGiven) {
+    await assertGivenAgents(id.name, written, onDisk, { repository, directory, versionDirectory: directory });
+  }
   const configAt = async (location: string) =>
     location === place
       ? written
@@ -105,11 +118,12 @@ export async function pollModel(
     if (used !== found) {
       log.warning(`model '${id.name}' has a substitute ${used!.parameters[SUBSTITUTED]!.stringValue}`);
     }
-    const config = prepareConfig(used, {
+    const source = {
       modelName: id.name,
       versionFiles: await firstVersionFiles(location),
       autoComplete: isCompleted(options),
-    });
+    };
+    const config = prepareConfig(used, source);
     const notes = written === undefined ? [] : fieldNotes({ ...(used ?? written), name: id.name });
     for (const note of notes) log.warning(note);
     return {
@@ -118,6 +132,9 @@ export async function pollModel(
       directory: location,
       config,
       isWritten: written !== undefined,
+      ...(isGiven && {
+        cameOverNetwork: { operator: operatorConfig(onDisk, written!, source, options) },
+      }),
       // The repository does not have the files of a load request. The next load reads the repository.
       times: override === undefined ? times : undefined,
       explicit,
@@ -208,6 +225,24 @@ async function readConfig(
   if (mayBeMissing && !(await exists(path))) return undefined;
   await assertInside(root, path);
   return readPrototxt(await readSmallFile(path), path);
+}
+
+/**
+ * The configuration that a model would have without that of a load request: as written in its directory, with the
+ * operator's substitutes. A model without one has that of a substitute at most.
+ */
+function operatorConfig(
+  onDisk: ModelConfig | undefined,
+  { backend, platform }: ModelConfig,
+  source: ConfigSource,
+  { substitutes }: RepositoryOptions,
+): ModelConfig | undefined {
+  try {
+    const written = { ...(onDisk ?? { ...emptyConfig(), backend, platform }), name: source.modelName };
+    return prepareConfig(withSubstitute(written, source.modelName, substitutes), source);
+  } catch {
+    return undefined;
+  }
 }
 
 function configFromRequest(json: string): ModelConfig {

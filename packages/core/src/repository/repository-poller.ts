@@ -130,6 +130,8 @@ export class RepositoryState {
 interface LoadOverride {
   /** A configuration in JSON, instead of the one in the model's directory. */
   readonly config?: string | undefined;
+  /** Whether the configuration came over the network from a client that may not send files. */
+  readonly fromNetwork?: boolean;
   /** The directory of the model, instead of the one in a repository. */
   readonly directory?: OverrideDirectory | undefined;
 }
@@ -273,7 +275,8 @@ export class RepositoryPoller {
     for (const repository of sources) {
       if (!(await repository.has(name))) continue;
       const id = this.state.idOf(repository.path, name);
-      targets.push({ ...this.#target(id, repository, explicit), config: override?.config });
+      const { config, fromNetwork } = override ?? {};
+      targets.push({ ...this.#target(id, repository, explicit), config, fromNetwork });
     }
     if (!server.registry.namespacing && targets.length > 1) {
       const problem = notUnique(name);

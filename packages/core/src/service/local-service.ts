@@ -237,7 +237,8 @@ export class LocalService implements InferenceService {
           "'--allow-model-file-override=true' to enable.",
       );
     }
-    await (await this.repository.loadModel(name, parameters)).removed;
+    const fromNetwork = !this.settings.allowModelFileOverride;
+    await (await this.repository.loadModel(name, parameters, fromNetwork)).removed;
   }
 
   async unloadModel(name: string, parameters: UnloadParameters): Promise<void> {

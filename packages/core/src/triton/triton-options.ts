@@ -40,9 +40,9 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    */
   readonly allowClientSharedMemory?: boolean;
   /**
-   * Whether clients may send the files of a model with a load request (parameters `file:<path>`). A file can be code
-   * that the server runs, so enable it only for clients that may run code here. Loads by the program itself may always
-   * have files. @default false
+   * Whether clients may send the files of a model with a load request (parameters `file:<path>`), and a configuration
+   * whose parameters name paths outside of the repository. Both can be code that the server runs, so enable it only for
+   * clients that may run code here. Loads by the program itself may always have them. @default false
    */
   readonly allowModelFileOverride?: boolean;
   /** Limits on the memory of requests that frontends receive, in total over all frontends. */

@@ -11,7 +11,7 @@ import {
   gaugesOf,
   type ModelSource,
 } from "@tritonjs/core/backend";
-import { parameterText, wrongParameter } from "@tritonjs/core/internal";
+import { DeclaredParameters, wrongParameter } from "@tritonjs/core/internal";
 import { errorFor } from "@tritonjs/protocol";
 import { DECODER_INPUTS, DECODER_OUTPUTS, IMAGE_INPUT } from "../text-request.js";
 import {
@@ -134,12 +134,18 @@ const TEXT_PARAMETERS = {
 } as const;
 const SWITCH_PARAMETERS = { prefix_cache: "prefixCache", batch_invariant: "batchInvariant" } as const;
 
+const PARAMETERS = new DeclaredParameters<string>({
+  read: ["file"],
+  write: ["prefix_directory"],
+  value: ["dtype", "unheld_keywords", ...Object.keys({ ...NUMBER_PARAMETERS, ...SWITCH_PARAMETERS })],
+});
+
 /**
  * The backend `text_generation` for models of a repository. A version's directory is a directory of
  * {@link textGeneration}. The parameters `dtype`, `file`, `unheld_keywords`, `max_running_requests`, `kv_cache_bytes`, `prefix_cache_bytes`, `prefix_directory`, `prefix_directory_bytes`, `prefill_tokens`, `context_length`, `prompt_lookup_tokens`, `max_images`,
  * `intra_op_thread_count`, `prefix_cache` and `batch_invariant` of the configuration are its options.
  */
-export const textGenerationBackend: BackendFactory = async (source) => {
+export const textGenerationBackend: BackendFactory = PARAMETERS.declaredBy(async (source) => {
   const { name, config, warn } = source;
   if (config.maxBatchSize !== 0) {
     const text =
@@ -149,19 +155,19 @@ export const textGenerationBackend: BackendFactory = async (source) => {
   }
   const directory = await findModelDirectory(source);
   return textGeneration({ directory, onWarning: warn, ...repositoryOptions(source) });
-};
+});
 
 function repositoryOptions(source: ModelSource): Partial<TextGenerationOptions> {
   const options: Record<string, number | boolean | string> = {};
   for (const [parameter, option] of Object.entries(TEXT_PARAMETERS)) {
-    const text = parameterText(source, parameter);
+    const text = PARAMETERS.text(source, parameter);
     if (text === undefined) continue;
     if (parameter === "prefix_directory" && !isAbsolute(text))
       throw wrongParameter(source.name, parameter, "an absolute path", text);
     options[option] = text;
   }
   for (const [parameter, option] of Object.entries(NUMBER_PARAMETERS)) {
-    const text = parameterText(source, parameter);
+    const text = PARAMETERS.text(source, parameter);
     if (text === undefined) continue;
     const value = Number(text);
     const least = parameter === "prompt_lookup_tokens" ? 0 : 1;
@@ -170,7 +176,7 @@ function repositoryOptions(source: ModelSource): Partial<TextGenerationOptions> 
     options[option] = value;
   }
   for (const [parameter, option] of Object.entries(SWITCH_PARAMETERS)) {
-    const text = parameterText(source, parameter);
+    const text = PARAMETERS.text(source, parameter);
     if (text === undefined) continue;
     if (text !== "true" && text !== "false")
       throw wrongParameter(source.name, parameter, "'true' or 'false'", text);

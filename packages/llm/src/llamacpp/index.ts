@@ -11,7 +11,7 @@ import {
   findModelFile,
   type ModelSource,
 } from "@tritonjs/core/backend";
-import { parameterText, wrongParameter } from "@tritonjs/core/internal";
+import { DeclaredParameters, wrongParameter } from "@tritonjs/core/internal";
 import { errorFor } from "@tritonjs/protocol";
 import { EMBEDDING_INPUTS, EMBEDDING_OUTPUTS, embeddingBatch, withRows } from "../text-generator.js";
 import { TEXT_OUTPUTS, TOKEN_INPUTS } from "../text-request.js";
@@ -128,11 +128,16 @@ class EmbeddingExecutor implements Executor {
 /** Longest text of an embedding, in tokens, unless an option says otherwise. */
 const DEFAULT_EMBEDDING_CONTEXT = 4096;
 
+const PARAMETERS = new DeclaredParameters({
+  write: ["prefix_directory"],
+  value: [...Object.values(LLAMA_NUMBERS), ...Object.values(LLAMA_CHOICES).map(({ parameter }) => parameter)],
+});
+
 /**
  * The backend `llamacpp` for models of a repository: `<version>/model.gguf`, or the name in `default_model_filename`.
  * Its options are parameters of the configuration in snake case, or settings of the backend with hyphens.
  */
-const llamacppBackend: BackendFactory = async (source) => {
+const llamacppBackend = PARAMETERS.declaredBy(async (source) => {
   const { name, config, warn } = source;
   const options = repositoryOptions(source);
   if (options.task !== "embedding" && config.maxBatchSize !== 0) {
@@ -141,12 +146,12 @@ const llamacppBackend: BackendFactory = async (source) => {
   }
   const { path } = await findModelFile(source, ["model.gguf"]);
   return llamacpp({ model: path, onWarning: warn, ...options });
-};
+});
 
 function repositoryOptions(source: ModelSource): LlamaCppOptions {
   const options: Record<string, unknown> = {};
   for (const [option, parameter] of Object.entries(LLAMA_NUMBERS)) {
-    const text = parameterText(source, parameter);
+    const text = PARAMETERS.text(source, parameter);
     if (text === undefined) continue;
     const value = Number(text);
     if (text.trim() === "" || !Number.isSafeInteger(value) || value < (parameter === "gpu_layers" ? 0 : 1)) {
@@ -155,14 +160,14 @@ function repositoryOptions(source: ModelSource): LlamaCppOptions {
     }
     options[option] = value;
   }
-  const directory = parameterText(source, "prefix_directory");
+  const directory = PARAMETERS.text(source, "prefix_directory");
   if (directory !== undefined) {
     if (!isAbsolute(directory))
       throw wrongParameter(source.name, "prefix_directory", "an absolute path", directory);
     options.prefixDirectory = directory;
   }
   for (const [option, { parameter, values }] of Object.entries(LLAMA_CHOICES)) {
-    const text = parameterText(source, parameter);
+    const text = PARAMETERS.text(source, parameter);
     if (text === undefined) continue;
     const value = values.find((one) => String(one) === text);
     if (value === undefined)

@@ -8,7 +8,7 @@ import {
   type TypedBackend,
   workerExecutor,
 } from "@tritonjs/core/backend";
-import { completeStep, inlineRequests, parameterText, wrongParameter } from "@tritonjs/core/internal";
+import { completeStep, inlineRequests, wrongParameter } from "@tritonjs/core/internal";
 import {
   assertOptions,
   type DataType,
@@ -22,6 +22,7 @@ import {
   planOfConfig,
   planTokenizer,
   TOKENIZER_OPTION_TYPES,
+  TOKENIZER_PARAMETERS,
   type TokenizerOptions,
   type TokenizerPlan,
 } from "./tokenizer-options.js";
@@ -180,14 +181,14 @@ function inlineTokenizer(data: TokenizerData): Executor {
  *
  * @throws TritonError INVALID_ARG for unknown parameters and invalid values, NOT_FOUND without `tokenizer.json`
  */
-const tokenizerRepositoryBackend: BackendFactory = (source) => {
+const tokenizerRepositoryBackend = TOKENIZER_PARAMETERS.declaredBy((source) => {
   const { name, config, versionDirectory } = source;
-  const isolation = parameterText(source, ISOLATION);
+  const isolation = TOKENIZER_PARAMETERS.text(source, ISOLATION);
   if (isolation !== undefined && isolation !== "worker" && isolation !== "inline") {
     throw wrongParameter(name, ISOLATION, "worker or inline", isolation);
   }
   return tokenizerBackend(planOfConfig(config, versionDirectory), isolation);
-};
+});
 
 /** Backends for models of a repository, by the name in `config.pbtxt`. */
 export const repositoryBackends: Readonly<Record<string, BackendFactory>> = {

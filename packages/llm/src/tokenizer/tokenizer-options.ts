@@ -1,4 +1,4 @@
-import { ParameterReader } from "@tritonjs/core/internal";
+import { DeclaredParameters, ParameterReader } from "@tritonjs/core/internal";
 import {
   definedMembers,
   errorFor,
@@ -169,6 +169,26 @@ export function optionError(name: string, expected: string, got: unknown) {
 /** Parameter with which a configuration says where instances run. */
 export const ISOLATION = "isolation";
 
+export const TOKENIZER_PARAMETERS = new DeclaredParameters({
+  value: [
+    "direction",
+    "pair",
+    "pair_template",
+    "max_length",
+    "truncation",
+    "truncation_side",
+    "padding",
+    "padding_side",
+    "pad_to_multiple_of",
+    "add_special_tokens",
+    "allow_empty",
+    "dtype",
+    "skip_special_tokens",
+    "max_bytes",
+    ISOLATION,
+  ],
+});
+
 /**
  * Reads the options of a model of a repository: parameters with the names of the options in snake case, and the tensors
  * that the configuration lists. A listed input of integers means `decode`, a second input a pair.
@@ -177,7 +197,7 @@ export const ISOLATION = "isolation";
  */
 export function planOfConfig(config: ModelConfig, directory: string): TokenizerPlan {
   const { input, output } = config;
-  const read = new ParameterReader(config);
+  const read = new ParameterReader(config, TOKENIZER_PARAMETERS);
   const options: Record<string, unknown> = definedMembers({
     direction: read.text("direction"),
     pair: read.flag("pair"),
@@ -194,7 +214,6 @@ export function planOfConfig(config: ModelConfig, directory: string): TokenizerP
     skipSpecialTokens: read.flag("skipSpecialTokens"),
     maxBytes: read.number("maxBytes"),
   });
-  read.text(ISOLATION);
   read.assertNoOthers();
   const dtypes = input.map((one) => fromConfigDataType(one.dataType));
   if (dtypes[0] === "INT64" || dtypes[0] === "INT32") options.direction ??= "decode";
