@@ -78,6 +78,7 @@ const ORDER = {
     "grpc",
   ],
   llm: [
+    "turns.ts",
     "token-spelling.ts",
     "sentencepiece-normalizer.ts",
     "sentencepiece-model.ts",

@@ -37,6 +37,15 @@ export interface PromptTemplate {
     readonly variables?: Readonly<Record<string, unknown>> | undefined;
     readonly addGenerationPrompt: boolean;
   }): string;
+  /**
+   * Renders like `render`, in turns of the event loop. Long chats then do not hold up other requests.
+   *
+   * @param waiting ends the work when `aborted` becomes true
+   */
+  renderInTurns?(
+    chat: Parameters<PromptTemplate["render"]>[0],
+    waiting?: { readonly aborted: boolean },
+  ): string | Promise<string>;
   /** Form in which the model writes calls of tools. With it, calls in the text are found. */
   readonly toolCallFamily?: ToolCallFamily | undefined;
   /** Form in which the model writes its reasoning. With it, reasoning is found for requests that ask for it. */
@@ -115,10 +124,10 @@ export function textGenerator(
 ): TypedBackend<typeof TEXT_INPUTS, typeof TEXT_OUTPUTS> {
   const { concurrency = DEFAULT_CONCURRENCY, chatTemplate, obeys = [] } = options;
   checkOptions(callback, options);
-  const read = (request: ExecutableRequest, modelName: string): TextRequest => {
+  const read: ReadRequest = (request, modelName) => {
     const given = readTextRequest(request, modelName);
     refuseDemands(given, obeys, modelName);
-    return chatTemplate === undefined ? given : withTemplate(given, chatTemplate);
+    return chatTemplate === undefined ? given : withTemplate(given, chatTemplate, request.signal);
   };
   return {
     backendName: "javascript",
@@ -194,11 +203,18 @@ function invalidOption(message: string): TritonError {
   return errorFor("INVALID_OPTION", `textGenerator(): ${message}`);
 }
 
-function withTemplate(request: TextRequest, template: PromptTemplate): TextRequest {
+function withTemplate(
+  request: TextRequest,
+  template: PromptTemplate,
+  waiting: { readonly aborted: boolean },
+): TextRequest | Promise<TextRequest> {
   const { messages, tools, templateVariables: variables, addGenerationPrompt } = request;
   if (messages === undefined) return request;
-  const prompt = template.render({ messages: withTexts(messages), tools, variables, addGenerationPrompt });
-  return withReader(request, template, prompt);
+  const chat = { messages: withTexts(messages), tools, variables, addGenerationPrompt };
+  const prompt = template.renderInTurns?.(chat, waiting) ?? template.render(chat);
+  return typeof prompt === "string"
+    ? withReader(request, template, prompt)
+    : prompt.then((text) => withReader(request, template, text));
 }
 
 /**
@@ -223,6 +239,9 @@ export function withReader(
   return { ...request, prompt, reader };
 }
 
+/** Reads a request. A long prompt takes turns of the event loop. */
+type ReadRequest = (request: ExecutableRequest, modelName: string) => TextRequest | Promise<TextRequest>;
+
 /** Longest time in milliseconds without a turn of the event loop. */
 const MAX_MS = 5;
 
@@ -243,7 +262,7 @@ export class GeneratorExecutor implements Executor {
       request: TextRequest,
       context: TextGenerationContext,
     ) => ReturnType<TextCallback>,
-    private readonly read: (request: ExecutableRequest, modelName: string) => TextRequest,
+    private readonly read: ReadRequest,
     private readonly context: ExecutorContext,
     readonly capacity: number,
   ) {}
@@ -272,7 +291,8 @@ export class GeneratorExecutor implements Executor {
 
   async #answer(execution: Execution, request: ExecutableRequest, index: number): Promise<void> {
     const { modelName } = this.context.info;
-    const read = this.read(request, modelName);
+    const given = this.read(request, modelName);
+    const read = given instanceof Promise ? await given : given;
     if (read.sampling.promptLogprobs !== undefined) {
       throw invalidParameter("prompt_logprobs", "no value", read.sampling.promptLogprobs);
     }

@@ -1,19 +1,22 @@
 import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { Template } from "@huggingface/jinja";
+import { parse } from "@huggingface/jinja";
 import { definedMembers, errorFor, TritonError } from "@tritonjs/protocol";
+import { allParts, type Parts, turns, type Waiting } from "../turns.js";
 import { type ChatContentPart, isImagePart } from "./image-parts.js";
 import {
   JoinFault,
   parseExactly,
   printed,
+  type ReadSize,
   type TemplateFunction,
   templateValue,
   type Value,
 } from "./python-values.js";
-import { withoutRawBlocks } from "./raw-blocks.js";
 import { detectReasoning, type ReasoningForm } from "./reasoning-form.js";
-import { evaluateTemplate, type TemplateNode } from "./template-evaluator.js";
+import { countBytes, RenderBudget } from "./render-budget.js";
+import { renderInParts, type TemplateNode } from "./template-evaluator.js";
+import { templateTokens } from "./template-tokens.js";
 import { detectToolCallFamily, type ToolCallFamily } from "./tool-call-family.js";
 
 export type { ChatContentPart } from "./image-parts.js";
@@ -43,13 +46,14 @@ export interface ChatTemplateOptions {
   readonly eosToken?: string;
   /** Time that `strftime_now` formats. @default the current time */
   readonly now?: () => Date;
+  /** Name of the model, for errors. @default errors name the file alone */
+  readonly modelName?: string;
 }
 
 interface Compiled {
   readonly program: TemplateNode;
-  /** Texts that the program reads as variables. */
-  readonly rawTexts: Readonly<Record<string, string>>;
-  readonly file: string;
+  /** The template in errors: its file and its model. */
+  readonly label: string;
 }
 
 /**
@@ -74,17 +78,21 @@ export class ChatTemplate {
   readonly #tokens: Readonly<Record<string, string>>;
   readonly #now: () => Date;
 
-  private constructor({ templates, tokens }: TemplateFiles, now: () => Date) {
+  private constructor(
+    { templates, tokens }: TemplateFiles,
+    { now = () => new Date(), modelName, ...own }: ChatTemplateOptions,
+  ) {
     const named = (name: string) => templates.find((source) => source.name === name);
     const first = named("default") ?? templates[0];
     if (first === undefined) throw new TritonError("INVALID_ARG", "expected a chat template, got none");
     const toolUse = named("tool_use") ?? first;
+    const of = modelName === undefined ? "" : ` of model '${modelName}'`;
+    this.#default = compile(first.text, first.file + of);
+    this.#toolUse = toolUse === first ? this.#default : compile(toolUse.text, toolUse.file + of);
     this.toolCallFamily = detectToolCallFamily(toolUse.text);
     this.reasoning = detectReasoning(toolUse.text);
-    this.#default = compile(first.text, first.file);
-    this.#toolUse = toolUse === first ? this.#default : compile(toolUse.text, toolUse.file);
     this.#readsParts = READS_PARTS.test(first.text);
-    this.#tokens = tokens;
+    this.#tokens = { ...tokens, ...tokensOf(own) };
     this.#now = now;
   }
 
@@ -105,10 +113,7 @@ export class ChatTemplate {
   static async open(directory: string, options: ChatTemplateOptions = {}): Promise<ChatTemplate | undefined> {
     const files = await readTemplateFiles(directory);
     if (files.templates.length === 0) return undefined;
-    return new ChatTemplate(
-      { ...files, tokens: { ...files.tokens, ...tokensOf(options) } },
-      clockOf(options),
-    );
+    return new ChatTemplate(files, options);
   }
 
   /**
@@ -118,47 +123,63 @@ export class ChatTemplate {
    */
   static from(text: string, options: ChatTemplateOptions = {}): ChatTemplate {
     const templates = [{ name: "default", text, file: "the given text" }];
-    return new ChatTemplate({ templates, tokens: tokensOf(options) }, clockOf(options));
+    return new ChatTemplate({ templates, tokens: {} }, options);
   }
 
   /**
-   * Renders the prompt for messages.
+   * Renders the prompt for messages. A template may take a number of steps, and bytes for its values, that grows with
+   * the messages.
    *
-   * @throws TritonError INVALID_ARG if the template rejects the messages, with the template's own message, or fails
+   * @throws TritonError INVALID_ARG if the template rejects the messages, with the template's own message, fails, or
+   * takes more steps or bytes
    */
   render(input: ChatTemplateInput): string {
-    return this.#render(input, "object");
+    return allParts(this.#render(input, "object"));
   }
 
-  #render(input: ChatTemplateInput, form: ArgumentsForm): string {
+  /**
+   * Renders the prompt for messages in turns of the event loop, a few milliseconds in each.
+   *
+   * @param waiting ends the work when `aborted` becomes true, such as the signal of a request
+   * @returns the prompt; a promise if it takes more than this turn
+   * @throws TritonError as {@link render}; CANCELLED when `waiting` is over
+   */
+  renderInTurns(input: ChatTemplateInput, waiting?: Waiting): string | Promise<string> {
+    return turns.run(this.#render(input, "object"), waiting);
+  }
+
+  *#render(input: ChatTemplateInput, form: ArgumentsForm): Parts<string> {
     const { messages, tools, addGenerationPrompt, variables, imageText } = input;
     const images = imageText === undefined ? undefined : { text: imageText, inParts: this.#readsParts };
     const hasTools = tools !== undefined && tools.length > 0;
-    const { program, rawTexts, file } = hasTools ? this.#toolUse : this.#default;
-    const values = {
-      // Values of transformers for a template that is called without them.
-      documents: null,
-      ...variables,
-      ...this.#tokens,
-      ...this.#globals(),
-      ...rawTexts,
-      messages: templateMessages(messages, form, images),
-      tools: hasTools ? withoutUndefined(tools) : null,
-      // The name of the tools in SmolLM3.
-      ...(hasTools && !Object.hasOwn(variables ?? {}, "xml_tools") && { xml_tools: withoutUndefined(tools) }),
-      add_generation_prompt: addGenerationPrompt,
-    };
+    const { program, label } = hasTools ? this.#toolUse : this.#default;
+    const size: ReadSize = { values: 0, characters: 0 };
     try {
-      return evaluateTemplate(program, valuesOf(values));
+      const readMessages = yield* templateMessages(messages, form, images, size);
+      const readTools = hasTools ? templateValue(withoutUndefined(tools), size) : null;
+      const values = {
+        // Values of transformers for a template that is called without them.
+        documents: null,
+        ...valuesOf({ ...variables }, size),
+        ...this.#tokens,
+        ...this.#globals(),
+        messages: readMessages,
+        tools: readTools,
+        // The name of the tools in SmolLM3.
+        ...(hasTools && !Object.hasOwn(variables ?? {}, "xml_tools") && { xml_tools: readTools }),
+        add_generation_prompt: addGenerationPrompt,
+      };
+      return yield* renderInParts(program, values, new RenderBudget(size.values, size.characters));
     } catch (error) {
       if (error instanceof TemplateRejection) {
         throw new TritonError("INVALID_ARG", `the chat template rejects the messages: ${error.message}`);
       }
       // The templates of DeepSeek join the arguments of calls to a text.
       if (error instanceof JoinFault && form === "object" && messages.some((one) => one.tool_calls?.length)) {
-        return this.#render(input, "text");
+        return yield* this.#render(input, "text");
       }
-      const text = `cannot render the chat template of ${file}: ${(error as Error).message}`;
+      if (TritonError.is(error)) throw error;
+      const text = `cannot render the chat template of ${label}: ${(error as Error).message}`;
       throw errorFor("INVALID_ARG", text, { cause: error });
     }
   }
@@ -168,34 +189,50 @@ export class ChatTemplate {
       raise_exception: ([message]) => {
         throw new TemplateRejection(printed(message));
       },
-      strftime_now: ([format]) => strftime(this.#now(), printed(format)),
+      strftime_now: ([format]) => {
+        const text = printed(format);
+        countBytes(LONGEST_MONTH * text.length);
+        return strftime(this.#now(), text);
+      },
     };
   }
 }
 
-/** Values of JSON as a template sees them; functions stay what they are. */
-function valuesOf(values: Readonly<Record<string, unknown>>): Record<string, Value> {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, templateValue(value)]));
+function valuesOf(values: Readonly<Record<string, unknown>>, size: ReadSize): Record<string, Value> {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, templateValue(value, size)]),
+  );
 }
 
 class TemplateRejection extends Error {}
 
-function compile(text: string, file: string): Compiled {
+/** Characters of a template, several times those of the longest one. */
+const MOST_CHARACTERS = 2 ** 18;
+
+function compile(text: string, label: string): Compiled {
   try {
-    const { template, rawTexts } = withoutRawBlocks(text.replace(/\r\n?/g, "\n"));
-    return { program: new Template(template).parsed, rawTexts, file };
+    if (text.length > MOST_CHARACTERS) {
+      throw new RangeError(`expected at most ${MOST_CHARACTERS} characters, got ${text.length}`);
+    }
+    return { program: parse(templateTokens(text.replace(/\r\n?/g, "\n"))), label };
   } catch (error) {
-    const text = `cannot parse the chat template of ${file}: ${(error as Error).message}`;
-    throw errorFor("INVALID_ARG", text, { cause: error });
+    throw errorFor("INVALID_ARG", `cannot parse the chat template of ${label}: ${parseFault(error)}`, {
+      cause: error,
+    });
   }
+}
+
+/** Reason why a template cannot be parsed. The parser reads on behind the last token, and calls itself. */
+function parseFault(error: unknown): string {
+  if (error instanceof TypeError) return "a block or a bracket that does not end";
+  const { message } = error as Error;
+  return message.startsWith("Maximum call stack")
+    ? "expected blocks and expressions that nest less deep"
+    : message;
 }
 
 function tokensOf({ bosToken: bos_token, eosToken: eos_token }: ChatTemplateOptions): Record<string, string> {
   return definedMembers({ bos_token, eos_token });
-}
-
-function clockOf({ now }: ChatTemplateOptions): () => Date {
-  return now ?? (() => new Date());
 }
 
 /** Returns a copy without undefined members, because a template would treat them as given. */
@@ -264,6 +301,9 @@ interface TemplateImages {
   readonly inParts: boolean;
 }
 
+/** Values of messages that are read between two pauses: about a millisecond. */
+const VALUES_OF_PART = 2_000;
+
 /** How a template wants the arguments of earlier calls: as objects, or as the JSON text that it joins itself. */
 type ArgumentsForm = "object" | "text";
 
@@ -273,12 +313,15 @@ type ArgumentsForm = "object" | "text";
  *
  * @throws TritonError INVALID_ARG for content that is not text, and for arguments that are not a JSON object
  */
-function templateMessages(
+function* templateMessages(
   messages: readonly ChatMessage[],
   form: ArgumentsForm,
   images: TemplateImages | undefined,
-): readonly Record<string, unknown>[] {
-  return messages.map((message, index) => {
+  size: ReadSize,
+): Parts<readonly Value[]> {
+  const read: Value[] = [];
+  let pauseAt = VALUES_OF_PART;
+  for (const [index, message] of messages.entries()) {
     const entry: Record<string, unknown> = {};
     for (const [key, value] of Object.entries(message)) {
       if (value !== undefined && value !== null) entry[key] = value;
@@ -289,8 +332,12 @@ function templateMessages(
     const calls = message.tool_calls ?? [];
     if (calls.length > 0) entry.tool_calls = calls.map((call) => templateCall(call, index, form));
     else delete entry.tool_calls;
-    return entry;
-  });
+    read.push(templateValue(entry, size));
+    if (size.values < pauseAt) continue;
+    pauseAt = size.values + VALUES_OF_PART;
+    yield;
+  }
+  return read;
 }
 
 /** Text of a message. Parts are joined by a line break, as in vLLM. Only an assistant may have none. */
@@ -459,6 +506,9 @@ async function readText(file: string): Promise<string | undefined> {
 function brokenTemplateFile(file: string, expected: string, got: string): TritonError {
   return new TritonError("INVALID_ARG", `cannot read ${file}: expected ${expected}, got ${got}`);
 }
+
+/** Characters of the longest name that a code of two characters becomes, "September" or the date and time. */
+const LONGEST_MONTH = 10;
 
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const MONTHS = [

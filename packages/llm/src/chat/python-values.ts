@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { countBytes, countSearch, countSteps } from "./render-budget.js";
 
 /**
  * Values of a chat template, with the meaning that Python gives them: null is None, undefined is jinja2's Undefined, a
@@ -40,10 +41,10 @@ export type TemplateFunction = (args: readonly Value[], named: ReadonlyMap<strin
 /** An error of a template: what it does is wrong in Python, too. */
 export class TemplateFault extends Error {}
 
-/** A text that was joined to another type, which fails in Python. */
+/** A text that was joinTexts to another type, which fails in Python. */
 export class JoinFault extends TemplateFault {}
 
-const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const STRING_OR_NUMBER = /"(?:[^"\\]+|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
 /**
  * Parses JSON and keeps the numbers that JavaScript would print differently than Python: `2.0`, `1e16` and whole numbers
@@ -74,12 +75,25 @@ function pythonNumber(token: string): string {
   return token === "-0" ? "0" : token;
 }
 
-/** Values of JSON as a template sees them. */
-export function templateValue(json: unknown): Value {
-  if (Array.isArray(json)) return json.map(templateValue);
+/** Number of values that were read, and of the characters in them. */
+export interface ReadSize {
+  values: number;
+  characters: number;
+}
+
+/** Values of JSON as a template sees them, which are added to a size. */
+export function templateValue(json: unknown, size: ReadSize): Value {
+  size.values++;
+  if (typeof json === "string") size.characters += json.length;
+  if (Array.isArray(json)) return json.map((one) => templateValue(one, size));
   if (typeof json !== "object" || json === null || json instanceof Map || json instanceof ExactNumber)
     return json;
-  return new Map(Object.entries(json).map(([key, value]) => [key, templateValue(value)]));
+  const members = new Map<Value, Value>();
+  for (const [key, value] of Object.entries(json)) {
+    size.characters += key.length;
+    members.set(key, templateValue(value, size));
+  }
+  return members;
 }
 
 export function isDict(value: Value): value is Dict {
@@ -117,17 +131,32 @@ export function printed(value: Value): string {
 
 /** Python's `repr`. */
 export function repr(value: Value): string {
+  countSteps();
   if (value === undefined) return "Undefined";
   if (value === null) return "None";
   if (typeof value === "string") return reprOfText(value);
   if (typeof value === "boolean") return value ? "True" : "False";
   if (isNumber(value)) return numberText(value);
-  if (value instanceof Tuple) {
-    return value.length === 1 ? `(${repr(value[0])},)` : `(${value.map(repr).join(", ")})`;
+  if (value instanceof Tuple) return value.length === 1 ? `(${repr(value[0])},)` : `(${reprOfItems(value)})`;
+  if (Array.isArray(value)) return `[${reprOfItems(value)}]`;
+  if (isDict(value)) {
+    return `{${joinTexts(
+      Array.from(value, ([key, one]) => `${repr(key)}: ${repr(one)}`),
+      ", ",
+    )}}`;
   }
-  if (Array.isArray(value)) return `[${value.map(repr).join(", ")}]`;
-  if (isDict(value)) return `{${[...value].map(([key, one]) => `${repr(key)}: ${repr(one)}`).join(", ")}}`;
   return "<object>";
+}
+
+function reprOfItems(items: readonly Value[]): string {
+  return joinTexts(Array.from(items, repr), ", ");
+}
+
+/** Joins texts, whose bytes are counted first. */
+export function joinTexts(texts: readonly string[], separator: string): string {
+  const characters = texts.reduce((sum, { length }) => sum + length, 0);
+  countBytes(characters + separator.length * Math.max(0, texts.length - 1) + 8 * texts.length);
+  return texts.join(separator);
 }
 
 function numberText(value: number | ExactNumber): string {
@@ -152,6 +181,8 @@ function pythonFloat(value: number): string {
 const UNPRINTABLE = /[\p{C}\p{Z}]/u;
 
 function reprOfText(text: string): string {
+  countSteps(text.length);
+  countBytes(8 * text.length);
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
   const escaped = [...text].map((one) => {
     if (one === "\\" || one === quote) return `\\${one}`;
@@ -167,6 +198,7 @@ function reprOfText(text: string): string {
 }
 
 export function isEqual(a: Value, b: Value): boolean {
+  countSteps(typeof a === "string" && typeof b === "string" ? 1 + a.length / 64 : 1);
   if (a === b) return true;
   if (Array.isArray(a) && Array.isArray(b)) {
     return (
@@ -176,6 +208,7 @@ export function isEqual(a: Value, b: Value): boolean {
     );
   }
   if (isDict(a) && isDict(b)) {
+    countBytes(8 * a.size);
     return a.size === b.size && [...a].every(([key, one]) => b.has(key) && isEqual(one, b.get(key)));
   }
   return isNumeric(a) && isNumeric(b) && Number(a) === Number(b);
@@ -195,10 +228,19 @@ export function isInt(value: Value): boolean {
   return value instanceof ExactNumber ? !/[.e]/.test(value.text) : Number.isInteger(value);
 }
 
+/** A value as a number; NaN for values that are not one. JavaScript would print a list to find out. */
+export function toNumber(value: Value): number {
+  return typeof value === "object" && value !== null && !isNumber(value) ? Number.NaN : Number(value);
+}
+
 /** Order of two values: negative if `a` comes first. @throws TemplateFault for types without an order */
 export function compare(a: Value, b: Value): number {
+  countSteps();
   if (isNumeric(a) && isNumeric(b)) return Number(a) - Number(b);
-  if (typeof a === "string" && typeof b === "string") return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  if (typeof a === "string" && typeof b === "string") {
+    countBytes(a.length + b.length);
+    return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  }
   if (Array.isArray(a) && Array.isArray(b)) {
     const at = a.findIndex((one, i) => !isEqual(one, b[i]));
     return at < 0 || at >= b.length ? a.length - b.length : compare(a[at], b[at]);
@@ -210,14 +252,24 @@ export function compare(a: Value, b: Value): number {
 export function iterated(value: Value): readonly Value[] {
   if (value === undefined) return [];
   if (Array.isArray(value)) return value;
-  if (typeof value === "string") return [...value];
-  if (isDict(value)) return [...value.keys()];
+  if (typeof value === "string") {
+    countSteps(value.length / 8);
+    countBytes(8 * value.length);
+    return [...value];
+  }
+  if (isDict(value)) {
+    countBytes(8 * value.size);
+    return [...value.keys()];
+  }
   throw new TemplateFault(`'${typeName(value)}' object is not iterable`);
 }
 
 export function contains(container: Value, value: Value): boolean {
   if (typeof container === "string") {
-    if (typeof value === "string") return container.includes(value);
+    if (typeof value === "string") {
+      countSearch(container, value);
+      return container.includes(value);
+    }
     throw new TemplateFault(`'in <string>' requires string as left operand, not ${typeName(value)}`);
   }
   if (isDict(container)) return container.has(value);
@@ -235,6 +287,7 @@ export interface JsonForm {
 
 /** JSON as Python's `json.dumps` writes it. @throws TemplateFault for values that are not JSON */
 export function jsonOf(value: Value, form: JsonForm, depth = 0): string {
+  countSteps();
   if (value === null) return "null";
   if (typeof value === "string") return jsonText(value, form);
   if (typeof value === "boolean") return String(value);
@@ -264,8 +317,10 @@ function jsonKey(key: Value): string {
 }
 
 function jsonText(text: string, { ensureAscii }: JsonForm): string {
+  countBytes(text.length);
   // JSON.stringify escapes halves of characters, and Python does not write DEL differently either.
   const json = JSON.stringify(text);
+  countSteps(ensureAscii ? json.length / 8 : 0);
   if (!ensureAscii) return json;
   return json.replace(/[\u007f-\uffff]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
@@ -278,7 +333,8 @@ function bracketed(
   depth: number,
 ): string {
   if (items.length === 0) return open + close;
-  if (indent === undefined) return open + items.join(itemSeparator) + close;
+  if (indent === undefined) return open + joinTexts(items, itemSeparator) + close;
+  countBytes(2 * indent.length * (depth + 1));
   const line = `\n${indent.repeat(depth + 1)}`;
-  return `${open}${line}${items.join(itemSeparator.trimEnd() + line)}\n${indent.repeat(depth)}${close}`;
+  return `${open}${line}${joinTexts(items, itemSeparator.trimEnd() + line)}\n${indent.repeat(depth)}${close}`;
 }

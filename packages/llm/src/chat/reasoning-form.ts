@@ -1,3 +1,5 @@
+import { inOrder } from "./tool-call-family.js";
+
 /** How a model writes its reasoning before the answer. */
 export interface ReasoningForm {
   /** Marker before the reasoning. The prompt may end with it. */
@@ -10,7 +12,7 @@ export interface ReasoningForm {
 const RESPONSE = ["<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"] as const;
 
 /** Forms by what a template contains. It belongs to the first one that fits. */
-const FORMS: readonly (readonly [fits: RegExp, form: ReasoningForm])[] = [
+const FORMS: readonly (readonly [fits: Pick<RegExp, "test">, form: ReasoningForm])[] = [
   [/<\|channel>/, { open: "<|channel>thought", close: "<channel|>", around: [] }],
   [/seed:think/, { open: "<seed:think>", close: "</seed:think>", around: [] }],
   [/\[THINK\]/, { open: "[THINK]", close: "[/THINK]", around: [] }],
@@ -24,7 +26,10 @@ const FORMS: readonly (readonly [fits: RegExp, form: ReasoningForm])[] = [
       around: ["[END FINAL RESPONSE]"],
     },
   ],
-  [/<think>[\s\S]*<response>/, { open: "<think>", close: "</think>", around: ["<response>", "</response>"] }],
+  [
+    inOrder("<think>", "<response>"),
+    { open: "<think>", close: "</think>", around: ["<response>", "</response>"] },
+  ],
   [/<\/?think>/, { open: "<think>", close: "</think>", around: [] }],
 ];
 

@@ -1,3 +1,4 @@
+import { allParts, type Parts } from "../turns.js";
 import {
   compare,
   contains,
@@ -13,9 +14,11 @@ import {
   TemplateFault,
   type TemplateFunction,
   Tuple,
+  toNumber,
   typeName,
   type Value,
 } from "./python-values.js";
+import { countBytes, countSteps, currentBudget, RenderBudget } from "./render-budget.js";
 import { filterNamed, methodOf, testNamed } from "./template-methods.js";
 
 /**
@@ -62,7 +65,14 @@ class Scope {
   constructor(private readonly outer?: Scope) {}
 
   get(name: string): Value {
-    return this.#values.has(name) ? this.#values.get(name) : this.outer?.get(name);
+    let scope: Scope | undefined = this;
+    let distance = 0;
+    for (; scope !== undefined; scope = scope.outer) {
+      if (scope.#values.has(name)) break;
+      distance++;
+    }
+    countSteps(distance / 16);
+    return scope === undefined ? undefined : scope.#values.get(name);
   }
 
   set(name: string, value: Value): void {
@@ -76,15 +86,33 @@ class LoopJump {
 }
 
 /**
- * Renders a template.
+ * Renders a template in parts of about a millisecond each.
  *
  * @param variables values as templates have them: objects are maps
- * @throws TemplateFault for what fails in Python, too
+ * @throws TemplateFault for what fails in Python, too; BudgetFault for a render of more steps or bytes than the budget
  */
-export function evaluateTemplate(program: TemplateNode, variables: Readonly<Record<string, Value>>): string {
+export function* renderInParts(
+  program: TemplateNode,
+  variables: Readonly<Record<string, Value>>,
+  budget: RenderBudget,
+): Parts<string> {
   const scope = new Scope();
   for (const [name, value] of Object.entries({ ...GLOBALS, ...variables })) scope.set(name, value);
-  return render(as(program, "Program").body, scope);
+  const parts = render(as(program, "Program").body, scope);
+  for (;;) {
+    const { done, value } = budget.run(() => parts.next());
+    if (done) return value;
+    yield;
+  }
+}
+
+/** Renders a template at once. @throws as {@link renderInParts} */
+export function evaluateTemplate(
+  program: TemplateNode,
+  variables: Readonly<Record<string, Value>>,
+  budget = new RenderBudget(),
+): string {
+  return allParts(renderInParts(program, variables, budget));
 }
 
 /** Longest range, as in jinja2's sandbox. */
@@ -92,26 +120,34 @@ const LONGEST_RANGE = 100_000;
 
 const GLOBALS: Readonly<Record<string, Value>> = {
   range: ((args) => {
-    const [start, stop, step] = args.length === 1 ? [0, Number(args[0]), 1] : [...args.map(Number), 1];
+    const [start, stop, step] = args.length === 1 ? [0, toNumber(args[0]), 1] : [...args.map(toNumber), 1];
     if (step === 0) throw new TemplateFault("range() arg 3 must not be zero");
     const length = Math.max(0, Math.ceil((stop! - start!) / step!));
     if (length > LONGEST_RANGE)
       throw new TemplateFault(`Range too big. The sandbox blocks ranges larger than ${LONGEST_RANGE}.`);
+    countBytes(8 * length);
     return Array.from({ length }, (_, i) => start! + i * step!);
   }) satisfies TemplateFunction,
   dict: ((args, named) =>
-    new Map<Value, Value>([...(isDict(args[0]) ? args[0] : []), ...named])) satisfies TemplateFunction,
+    new Map<Value, Value>([...membersOf(args[0]), ...named])) satisfies TemplateFunction,
   namespace: ((args, named) => {
-    const given = isDict(args[0]) ? [...args[0]].map(([key, value]) => [String(key), value] as const) : [];
+    const given = membersOf(args[0]).map(([key, value]) => [printed(key), value] as const);
     return new Members(new Map([...given, ...named]), true);
   }) satisfies TemplateFunction,
 };
 
-function render(body: Body, scope: Scope): string {
+function membersOf(value: Value): [Value, Value][] {
+  if (!isDict(value)) return [];
+  countBytes(32 * value.size);
+  return [...value];
+}
+
+function* render(body: Body, scope: Scope): Parts<string> {
   let text = "";
   for (const node of body) {
     try {
-      text += statement(node, scope);
+      text += yield* statement(node, scope);
+      if (currentBudget()?.takePause()) yield;
     } catch (jump) {
       // What was written before the loop goes on is part of the text.
       if (jump instanceof RenderedJump) throw new RenderedJump(jump.jump, text + jump.text);
@@ -129,21 +165,24 @@ class RenderedJump {
   ) {}
 }
 
-function statement(node: TemplateNode, scope: Scope): string {
+function* statement(node: TemplateNode, scope: Scope): Parts<string> {
+  countSteps();
   switch (node.type) {
     case "If": {
       const { test, body, alternate } = as(node, "If");
-      return render(isTrue(evaluate(test, scope)) ? body : alternate, scope);
+      return yield* render(isTrue(evaluate(test, scope)) ? body : alternate, scope);
     }
     case "For":
-      return renderLoop(as(node, "For"), scope);
+      return yield* renderLoop(as(node, "For"), scope);
     case "Break":
       throw new RenderedJump(new LoopJump(true), "");
     case "Continue":
       throw new RenderedJump(new LoopJump(false), "");
     case "Set": {
       const { assignee, value, body } = as(node, "Set");
-      assign(assignee, value === null ? render(body, new Scope(scope)) : evaluate(value, scope), scope);
+      const made =
+        value === null ? yield* render(body, new Scope(scope)) : yield* evaluateInParts(value, scope);
+      assign(assignee, made, scope);
       return "";
     }
     case "Macro": {
@@ -155,33 +194,66 @@ function statement(node: TemplateNode, scope: Scope): string {
       return "";
     case "FilterStatement": {
       const { filter, body } = as(node, "FilterStatement");
-      return printed(applyFilter(filter, render(body, new Scope(scope)), scope));
+      return printed(applyFilter(filter, yield* render(body, new Scope(scope)), scope));
     }
     case "CallStatement": {
       const { call, callerArgs, body } = as(node, "CallStatement");
       const { callee, args } = as(call, "CallExpression");
       const [given, named] = callArguments(args, scope);
       named.set("caller", macro(callerArgs ?? [], body, scope));
-      return printed(callValue(evaluate(callee, scope), given, named, callee));
+      return printed(yield* callInParts(evaluate(callee, scope), given, named, callee));
     }
-    default:
-      return printed(evaluate(node, scope));
+    default: {
+      const text = printed(yield* evaluateInParts(node, scope));
+      countBytes(text.length);
+      return text;
+    }
   }
 }
 
-function renderLoop({ loopvar, iterable, body, defaultBlock }: Nodes["For"], scope: Scope): string {
+/** Evaluates an expression, and pauses within the macros that it calls itself. */
+function* evaluateInParts(node: TemplateNode, scope: Scope): Parts<Value> {
+  if (node.type === "CallExpression") {
+    countSteps();
+    const { callee, args } = as(node, "CallExpression");
+    return yield* callInParts(evaluate(callee, scope), ...callArguments(args, scope), callee);
+  }
+  if (node.type === "FilterExpression") {
+    countSteps();
+    const { operand, filter } = as(node, "FilterExpression");
+    return applyFilter(filter, yield* evaluateInParts(operand, scope), scope);
+  }
+  return evaluate(node, scope);
+}
+
+function* callInParts(
+  callee: Value,
+  args: readonly Value[],
+  named: ReadonlyMap<string, Value>,
+  node: TemplateNode,
+): Parts<Value> {
+  const inParts = isCallable(callee) ? macros.get(callee) : undefined;
+  return inParts === undefined ? callValue(callee, args, named, node) : yield* inParts(args, named);
+}
+
+/** Steps for the variables of each turn of a loop. */
+const STEPS_OF_LOOP = 10;
+
+function* renderLoop({ loopvar, iterable, body, defaultBlock }: Nodes["For"], scope: Scope): Parts<string> {
   const isFiltered = iterable.type === "SelectExpression";
   const source = isFiltered ? as(iterable, "SelectExpression").lhs : iterable;
   const items = iterated(evaluate(source, scope)).filter((item) => {
     if (!isFiltered) return true;
+    countSteps();
     const inner = new Scope(scope);
     assign(loopvar, item, inner);
     return isTrue(evaluate(as(iterable, "SelectExpression").test, inner));
   });
-  if (items.length === 0) return render(defaultBlock, scope);
+  if (items.length === 0) return yield* render(defaultBlock, scope);
   let text = "";
   let last: Value;
   for (const [index, item] of items.entries()) {
+    countSteps(STEPS_OF_LOOP);
     const inner = new Scope(scope);
     assign(loopvar, item, inner);
     const values = {
@@ -205,7 +277,7 @@ function renderLoop({ loopvar, iterable, body, defaultBlock }: Nodes["For"], sco
     };
     inner.set("loop", new Members(new Map(Object.entries(values))));
     try {
-      text += render(body, inner);
+      text += yield* render(body, inner);
     } catch (jump) {
       if (!(jump instanceof RenderedJump)) throw jump;
       text += jump.text;
@@ -237,8 +309,11 @@ function assign(target: TemplateNode, value: Value, scope: Scope): void {
   owner.values.set(as(property, "Identifier").value, value);
 }
 
+/** Macros with the function that calls each of them in parts. */
+const macros = new WeakMap<TemplateFunction, (...call: Parameters<TemplateFunction>) => Parts<string>>();
+
 function macro(parameters: Body, body: Body, scope: Scope): TemplateFunction {
-  return (args, named) => {
+  function* call(...[args, named]: Parameters<TemplateFunction>): Parts<string> {
     const inner = new Scope(scope);
     for (const [i, parameter] of parameters.entries()) {
       const isNamed = parameter.type === "KeywordArgumentExpression";
@@ -252,8 +327,17 @@ function macro(parameters: Body, body: Body, scope: Scope): TemplateFunction {
       inner.set(name, isGiven ? given : otherwise());
     }
     if (named.has("caller")) inner.set("caller", named.get("caller"));
-    return render(body, inner);
-  };
+    const budget = currentBudget();
+    budget?.enter();
+    try {
+      return yield* render(body, inner);
+    } finally {
+      budget?.leave();
+    }
+  }
+  const whole: TemplateFunction = (...given) => allParts(call(...given));
+  macros.set(whole, call);
+  return whole;
 }
 
 const CONSTANTS: ReadonlyMap<string, Value> = new Map<string, Value>([
@@ -266,6 +350,7 @@ const CONSTANTS: ReadonlyMap<string, Value> = new Map<string, Value>([
 ]);
 
 function evaluate(node: TemplateNode, scope: Scope): Value {
+  countSteps();
   switch (node.type) {
     case "Identifier": {
       const name = as(node, "Identifier").value;
@@ -327,12 +412,12 @@ function member({ object, property, computed }: Nodes["MemberExpression"], scope
     return slice(owner, as(property, "SliceExpression"), scope);
   const key = computed ? evaluate(property, scope) : as(property, "Identifier").value;
   if (owner === undefined) throw new TemplateFault(`'${nameOf(object)}' is undefined`);
-  if (owner instanceof Members) return owner.values.get(String(key));
+  if (owner instanceof Members) return owner.values.get(printed(key));
   // A name after a dot is a method first, and one in brackets a member first.
   const method = typeof key === "string" ? () => methodOf(owner, key) : () => undefined;
   if (isDict(owner)) return computed && owner.has(key) ? owner.get(key) : (method() ?? owner.get(key));
   if (typeof key === "number" && (Array.isArray(owner) || typeof owner === "string")) {
-    return (typeof owner === "string" ? [...owner] : owner).at(key);
+    return (typeof owner === "string" ? iterated(owner) : owner).at(key);
   }
   return method();
 }
@@ -340,7 +425,7 @@ function member({ object, property, computed }: Nodes["MemberExpression"], scope
 function slice(owner: Value, { start, stop, step }: Nodes["SliceExpression"], scope: Scope): Value {
   const bound = (node: TemplateNode | undefined) => {
     const value = node && evaluate(node, scope);
-    return value === null ? undefined : (value as number | undefined);
+    return value === null || value === undefined ? undefined : Math.trunc(toNumber(value)) || 0;
   };
   const items = iterated(owner);
   const by = bound(step) ?? 1;
@@ -354,6 +439,7 @@ function slice(owner: Value, { start, stop, step }: Nodes["SliceExpression"], sc
   const first = from === undefined ? (by > 0 ? 0 : length - 1) : clip(from, low, high);
   const end = to === undefined ? (by > 0 ? length : -1) : clip(to, low, high);
   const taken: Value[] = [];
+  countBytes(8 * Math.max(0, (end - first) / by));
   for (let i = first; by > 0 ? i < end : i > end; i += by) taken.push(items[i]);
   if (typeof owner === "string") return taken.join("");
   return owner instanceof Tuple ? Tuple.from(taken) : taken;
@@ -367,10 +453,12 @@ function callArguments(nodes: Body, scope: Scope): [Value[], Map<string, Value>]
       const { key, value } = as(node, "KeywordArgumentExpression");
       named.set(key.value, evaluate(value, scope));
     } else if (node.type === "SpreadExpression") {
-      args.push(...iterated(evaluate(as(node, "SpreadExpression").argument, scope)));
+      const given = iterated(evaluate(as(node, "SpreadExpression").argument, scope));
+      countBytes(8 * given.length);
+      for (const one of given) args.push(one);
     } else if (node.type === "KeywordSpreadExpression") {
       const given = evaluate(as(node, "SpreadExpression").argument, scope);
-      if (isDict(given)) for (const [key, value] of given) named.set(String(key), value);
+      if (isDict(given)) for (const [key, value] of given) named.set(printed(key), value);
     } else args.push(evaluate(node, scope));
   }
   return [args, named];
@@ -408,7 +496,7 @@ function binary({ operator, left, right }: Nodes["BinaryExpression"], scope: Sco
   const b = evaluate(right, scope);
   switch (operator.value) {
     case "~":
-      return printed(a) + printed(b);
+      return appended(printed(a), printed(b));
     case "==":
       return isEqual(a, b);
     case "!=":
@@ -432,9 +520,16 @@ function binary({ operator, left, right }: Nodes["BinaryExpression"], scope: Sco
   }
 }
 
+/** Joins two texts. The longer one is not copied, so a text that grows piece by piece costs its pieces. */
+function appended(a: string, b: string): string {
+  countBytes(Math.min(a.length, b.length) + 16);
+  return a + b;
+}
+
 function sum(a: Value, b: Value): Value {
-  if (typeof a === "string" && typeof b === "string") return a + b;
+  if (typeof a === "string" && typeof b === "string") return appended(a, b);
   if (Array.isArray(a) && Array.isArray(b) && a instanceof Tuple === b instanceof Tuple) {
+    countBytes(8 * (a.length + b.length));
     return a instanceof Tuple ? Tuple.from([...a, ...b]) : [...a, ...b];
   }
   if (isNumeric(a) && isNumeric(b)) return Number(a) + Number(b);
@@ -445,12 +540,19 @@ function sum(a: Value, b: Value): Value {
 
 function product(operator: string, a: Value, b: Value): Value {
   if (operator === "*" && typeof b === "number" && (typeof a === "string" || Array.isArray(a))) {
-    const times = Math.max(0, b);
+    const times = a.length === 0 ? 0 : Math.max(0, Math.trunc(b) || 0);
+    countBytes((typeof a === "string" ? 1 : 8) * a.length * times);
     return typeof a === "string" ? a.repeat(times) : Array.from({ length: times }, () => a).flat(1);
   }
   if (operator === "%" && typeof a === "string") {
-    const values = b instanceof Tuple ? [...b] : [b];
-    return a.replace(/%[sd%]/g, (one) => (one === "%%" ? "%" : printed(values.shift())));
+    const values = b instanceof Tuple ? b : [b];
+    let next = 0;
+    countBytes(a.length);
+    return a.replace(/%[sd%]/g, (one) => {
+      const text = one === "%%" ? "%" : printed(values[next++]);
+      countBytes(text.length);
+      return text;
+    });
   }
   const [x, y] = [numberOf(a, operator), numberOf(b, operator)];
   if (y === 0 && "/%".includes(operator.charAt(0))) throw new TemplateFault("division by zero");

@@ -10,6 +10,7 @@ import {
   isNumeric,
   isTrue,
   iterated,
+  joinTexts,
   jsonOf,
   Lazy,
   Members,
@@ -17,9 +18,11 @@ import {
   TemplateFault,
   type TemplateFunction,
   Tuple,
+  toNumber,
   typeName,
   type Value,
 } from "./python-values.js";
+import { countBytes, countSearch, countSteps } from "./render-budget.js";
 
 type Args = readonly Value[];
 type Named = ReadonlyMap<string, Value>;
@@ -31,6 +34,11 @@ function argument<T = Value>(args: Args, named: Named, index: number, name: stri
   return value as T;
 }
 
+/** An argument that is a number. */
+function numberArgument(args: Args, named: Named, index: number, name: string, otherwise: number): number {
+  return toNumber(argument<Value>(args, named, index, name, otherwise));
+}
+
 /** White space of Python that `\s` does not have. */
 const FURTHER_SPACE: ReadonlySet<number> = new Set([0x1c, 0x1d, 0x1e, 0x1f, 0x85]);
 
@@ -39,67 +47,105 @@ function isSpace(one: string): boolean {
 }
 
 function stripped(text: string, characters: Value, atStart: boolean, atEnd: boolean): string {
-  const letters = [...text];
   const set = typeof characters === "string" ? new Set(characters) : undefined;
-  const drops = (one: string | undefined) => one !== undefined && (set?.has(one) ?? isSpace(one));
+  const drops = (one: string) => set?.has(one) ?? isSpace(one);
   let start = 0;
-  let end = letters.length;
-  while (atStart && start < end && drops(letters[start])) start++;
-  while (atEnd && end > start && drops(letters[end - 1])) end--;
-  return letters.slice(start, end).join("");
+  let end = text.length;
+  const isPair = (at: number) => at >= start && at < end - 1 && text.codePointAt(at)! > 0xffff;
+  while (atStart && start < end) {
+    const length = isPair(start) ? 2 : 1;
+    if (!drops(text.slice(start, start + length))) break;
+    start += length;
+  }
+  while (atEnd && end > start) {
+    const length = isPair(end - 2) ? 2 : 1;
+    if (!drops(text.slice(end - length, end))) break;
+    end -= length;
+  }
+  // The longer of the two sides, of which each character was looked at.
+  countSteps((text.length - (end - start)) / 2);
+  return text.slice(start, end);
 }
 
 function split(text: string, separator: Value, most: number, fromEnd: boolean): string[] {
-  if (separator === undefined || separator === null) {
-    const words = text.trim() === "" ? [] : text.trim().split(/\s+/);
-    if (most < 0 || words.length <= most + 1) return words;
-    const rest = fromEnd ? text.trimEnd() : text.trimStart();
-    const pattern = fromEnd ? /\s+(?=\S*$)/ : /\s+/;
-    const parts: string[] = [];
-    let left = rest;
-    for (let i = 0; i < most; i++) {
-      const at = left.search(pattern);
-      if (fromEnd) {
-        parts.unshift(left.slice(at).trim());
-        left = left.slice(0, at).trimEnd();
-      } else {
-        parts.push(left.slice(0, at));
-        left = left.slice(at).trimStart();
-      }
-    }
-    return fromEnd ? [left, ...parts] : [...parts, left];
-  }
+  if (separator === undefined || separator === null) return splitWords(text, most, fromEnd);
   if (separator === "") throw new TemplateFault("empty separator");
-  const parts = text.split(String(separator));
-  if (most < 0 || parts.length <= most + 1) return parts;
+  const by = printed(separator);
+  const parts = splitBy(text, by);
+  if (!(most >= 0) || parts.length <= most + 1) return parts;
   return fromEnd
-    ? [parts.slice(0, parts.length - most).join(String(separator)), ...parts.slice(parts.length - most)]
-    : [...parts.slice(0, most), parts.slice(most).join(String(separator))];
+    ? [parts.slice(0, parts.length - most).join(by), ...parts.slice(parts.length - most)]
+    : [...parts.slice(0, most), parts.slice(most).join(by)];
+}
+
+function splitWords(text: string, most: number, fromEnd: boolean): string[] {
+  const trimmed = text.trim();
+  countBytes(8 * trimmed.length);
+  const words = trimmed === "" ? [] : trimmed.split(/\s+/);
+  if (!(most >= 0) || words.length <= most + 1) return words;
+  const kept = fromEnd ? words.slice(words.length - most) : words.slice(0, most);
+  let rest = fromEnd ? text.trimEnd() : text.trimStart();
+  for (const word of fromEnd ? kept.toReversed() : kept) {
+    rest = fromEnd ? rest.slice(0, -word.length).trimEnd() : rest.slice(word.length).trimStart();
+  }
+  return fromEnd ? [rest, ...kept] : [...kept, rest];
+}
+
+function splitBy(text: string, part: string): string[] {
+  countSearch(text, part);
+  countBytes(8 * (1 + text.length / Math.max(1, part.length)));
+  return text.split(part);
+}
+
+function countOf(text: string, part: string): number {
+  if (part === "") return iterated(text).length + 1;
+  countSearch(text, part);
+  let count = 0;
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) count++;
+  countSteps(count / 4);
+  return count;
 }
 
 function replaced(text: string, from: string, to: string, most: number): string {
-  if (most < 0) return text.replaceAll(from, () => to);
-  let result = "";
-  let rest = text;
-  for (let i = 0; i < most; i++) {
-    const at = rest.indexOf(from);
-    if (at < 0) break;
-    result += rest.slice(0, at) + to;
-    rest = rest.slice(at + from.length);
+  const places = countOf(text, from);
+  if (from === "" || (most >= 0 && most < places)) {
+    const parts = from === "" ? ["", ...iterated(text).map(String), ""] : splitBy(text, from);
+    const kept = most >= 0 ? most : places;
+    return joinTexts([...parts.slice(0, kept), parts.slice(kept).join(from)], to);
   }
-  return result + rest;
+  countBytes(text.length + places * (to.length - from.length));
+  return text.replaceAll(from, () => to);
 }
 
 function hasEnd(text: string, ends: Value, test: (text: string, end: string) => boolean): boolean {
-  return (Array.isArray(ends) ? ends : [ends]).some((end) => test(text, String(end)));
+  return (Array.isArray(ends) ? ends : [ends]).some((end) => {
+    const part = printed(end);
+    countSteps(1 + part.length / 64);
+    return test(text, part);
+  });
 }
 
 function titled(text: string): string {
+  countSteps(text.length / 8);
   return text.replace(/\p{L}+/gu, (word) => word.charAt(0).toUpperCase() + word.slice(1).toLowerCase());
 }
 
 function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1).toLowerCase();
+}
+
+/** Counts a text that becomes a part of another one. */
+function counted(text: string): string {
+  countBytes(text.length);
+  return text;
+}
+
+/** Fills a text up to a width. */
+function padded(text: string, width: Value, fill: Value, atStart: boolean): string {
+  const length = toNumber(width);
+  if (!(length > text.length)) return text;
+  countBytes(length);
+  return atStart ? text.padStart(length, printed(fill)) : text.padEnd(length, printed(fill));
 }
 
 function formatted(text: string, args: Args, named: Named): string {
@@ -108,7 +154,8 @@ function formatted(text: string, args: Args, named: Named): string {
     if (whole === "{{" || whole === "}}") return whole.charAt(0);
     const value = name === "" ? args[next++] : /^\d+$/.test(name) ? args[Number(name)] : named.get(name);
     const digits = /^:\.(\d+)f$/.exec(spec ?? "");
-    return digits === null ? printed(value) : Number(value).toFixed(Number(digits[1]));
+    if (digits !== null) return toNumber(value).toFixed(Math.min(100, Number(digits[1])));
+    return counted(printed(value));
   });
 }
 
@@ -116,12 +163,12 @@ function formatted(text: string, args: Args, named: Named): string {
 const TEXT_METHODS: Readonly<Record<string, (text: string, args: Args, named: Named) => Value>> = {
   capitalize: capitalized,
   casefold: (text) => text.toLowerCase(),
-  count: (text, [part]) => text.split(String(part)).length - 1,
+  count: (text, [part]) => countOf(text, printed(part)),
   endswith: (text, [ends]) => hasEnd(text, ends, (one, end) => one.endsWith(end)),
-  find: (text, [part]) => text.indexOf(String(part)),
+  find: (text, [part]) => indexIn(text, part),
   format: formatted,
   index: (text, [part]) => {
-    const at = text.indexOf(String(part));
+    const at = indexIn(text, part);
     if (at < 0) throw new TemplateFault("substring not found");
     return at;
   },
@@ -132,37 +179,54 @@ const TEXT_METHODS: Readonly<Record<string, (text: string, args: Args, named: Na
   isnumeric: (text) => /^\p{N}+$/u.test(text),
   isspace: (text) => text !== "" && text.trim() === "",
   isupper: (text) => text !== text.toLowerCase() && text === text.toUpperCase(),
-  join: (text, [items]) => iterated(items).map(String).join(text),
-  ljust: (text, [width, fill = " "]) => text.padEnd(Number(width), String(fill)),
+  join: (text, [items]) => joinTexts(Array.from(iterated(items), printed), text),
+  ljust: (text, [width, fill = " "]) => padded(text, width, fill, false),
   lower: (text) => text.toLowerCase(),
   lstrip: (text, [characters]) => stripped(text, characters, true, false),
-  partition: (text, [separator]) =>
-    partitioned(text, String(separator), text.indexOf(String(separator)), false),
-  removeprefix: (text, [part]) => (text.startsWith(String(part)) ? text.slice(String(part).length) : text),
+  partition: (text, [separator]) => partitioned(text, printed(separator), indexIn(text, separator), false),
+  removeprefix: (text, [part]) => (hasStart(text, part) ? text.slice(printed(part).length) : text),
   removesuffix: (text, [part]) =>
-    part !== "" && text.endsWith(String(part)) ? text.slice(0, -String(part).length) : text,
-  replace: (text, [from, to, most = -1]) => replaced(text, String(from), String(to), Number(most)),
-  rfind: (text, [part]) => text.lastIndexOf(String(part)),
-  rjust: (text, [width, fill = " "]) => text.padStart(Number(width), String(fill)),
+    part !== "" && hasEnd(text, [part], (one, end) => one.endsWith(end))
+      ? text.slice(0, text.length - printed(part).length)
+      : text,
+  replace: (text, [from, to, most = -1]) => replaced(text, printed(from), printed(to), toNumber(most)),
+  rfind: (text, [part]) => indexIn(text, part, true),
+  rjust: (text, [width, fill = " "]) => padded(text, width, fill, true),
   rpartition: (text, [separator]) =>
-    partitioned(text, String(separator), text.lastIndexOf(String(separator)), true),
+    partitioned(text, printed(separator), indexIn(text, separator, true), true),
   rsplit: (text, args, named) =>
-    split(text, argument(args, named, 0, "sep"), argument(args, named, 1, "maxsplit", -1), true),
+    split(text, argument(args, named, 0, "sep"), numberArgument(args, named, 1, "maxsplit", -1), true),
   rstrip: (text, [characters]) => stripped(text, characters, false, true),
   split: (text, args, named) =>
-    split(text, argument(args, named, 0, "sep"), argument(args, named, 1, "maxsplit", -1), false),
+    split(text, argument(args, named, 0, "sep"), numberArgument(args, named, 1, "maxsplit", -1), false),
   splitlines: (text, [keeps]) => {
+    countBytes(8 * text.length);
     const lines = text.match(/[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$/g) ?? [];
     return isTrue(keeps) ? [...lines] : lines.map((line) => line.replace(/[\r\n]+$/, ""));
   },
-  startswith: (text, [ends]) => hasEnd(text, ends, (one, end) => one.startsWith(end)),
+  startswith: (text, [ends]) => hasStart(text, ends),
   strip: (text, [characters]) => stripped(text, characters, true, true),
   swapcase: (text) =>
-    [...text].map((one) => (one === one.toLowerCase() ? one.toUpperCase() : one.toLowerCase())).join(""),
+    iterated(text)
+      .map((one) => {
+        const letter = one as string;
+        return letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase();
+      })
+      .join(""),
   title: titled,
   upper: (text) => text.toUpperCase(),
-  zfill: (text, [width]) => text.padStart(Number(width), "0"),
+  zfill: (text, [width]) => padded(text, width, "0", true),
 };
+
+function hasStart(text: string, starts: Value): boolean {
+  return hasEnd(text, starts, (one, start) => one.startsWith(start));
+}
+
+function indexIn(text: string, value: Value, fromEnd = false): number {
+  const part = printed(value);
+  countSearch(text, part);
+  return fromEnd ? text.lastIndexOf(part) : text.indexOf(part);
+}
 
 function partitioned(text: string, separator: string, at: number, fromEnd: boolean): Tuple {
   if (at < 0) return fromEnd ? Tuple.of("", "", text) : Tuple.of(text, "", "");
@@ -203,14 +267,27 @@ const UNSAFE = new Set([
 ]);
 
 function itemsOf(dict: Dict): Tuple[] {
+  countBytes(32 * dict.size);
   return [...dict].map(([key, value]) => Tuple.of(key, value) as Tuple);
+}
+
+/** Counts a pass through a text, a list or a dict that makes another one of the same size. */
+function countPass(value: Value): void {
+  const isText = typeof value === "string";
+  const size = isText || Array.isArray(value) ? value.length : isDict(value) ? value.size : 0;
+  countBytes(isText ? size : 8 * size);
+  countSteps(isText ? 1 + size / 16 : 1 + size);
 }
 
 /** A method of a value by its name; undefined if it has none. */
 export function methodOf(value: Value, name: string): TemplateFunction | undefined {
   const bound = <T>(table: Readonly<Record<string, (one: T, args: Args, named: Named) => Value>>, one: T) => {
     const method = Object.hasOwn(table, name) ? table[name] : undefined;
-    return method && ((args: Args, named: Named) => method(one, args, named));
+    if (method === undefined) return undefined;
+    return (args: Args, named: Named) => {
+      countPass(one);
+      return method(one, args, named);
+    };
   };
   if (typeof value === "string") return bound(TEXT_METHODS, value);
   if ((isDict(value) || Array.isArray(value)) && UNSAFE.has(name)) {
@@ -222,13 +299,11 @@ export function methodOf(value: Value, name: string): TemplateFunction | undefin
 
 /** Reads `a.b.0` of a value, as filters that take the name of an attribute do. */
 function attributeOf(value: Value, path: Value): Value {
-  return String(path)
-    .split(".")
-    .reduce<Value>((one, key) => {
-      if (isDict(one)) return one.get(key);
-      if (one instanceof Members) return one.values.get(key);
-      return Array.isArray(one) ? one[Number(key)] : undefined;
-    }, value);
+  return splitBy(printed(path), ".").reduce<Value>((one, key) => {
+    if (isDict(one)) return one.get(key);
+    if (one instanceof Members) return one.values.get(key);
+    return Array.isArray(one) ? one[Number(key)] : undefined;
+  }, value);
 }
 
 export const TESTS: Readonly<Record<string, (value: Value, args: Args) => boolean>> = {
@@ -241,10 +316,10 @@ export const TESTS: Readonly<Record<string, (value: Value, args: Args) => boolea
   boolean: (value) => typeof value === "boolean",
   callable: isCallable,
   defined: (value) => value !== undefined,
-  divisibleby: (value, [other]) => Number(value) % Number(other) === 0,
+  divisibleby: (value, [other]) => toNumber(value) % toNumber(other) === 0,
   eq: (value, [other]) => isEqual(value, other),
   equalto: (value, [other]) => isEqual(value, other),
-  even: (value) => Number(value) % 2 === 0,
+  even: (value) => toNumber(value) % 2 === 0,
   false: (value) => value === false,
   float: (value) => isNumber(value) && !isInt(value),
   ge: (value, [other]) => compare(value, other) >= 0,
@@ -260,7 +335,7 @@ export const TESTS: Readonly<Record<string, (value: Value, args: Args) => boolea
   ne: (value, [other]) => !isEqual(value, other),
   none: (value) => value === null,
   number: isNumeric,
-  odd: (value) => Math.abs(Number(value) % 2) === 1,
+  odd: (value) => Math.abs(toNumber(value) % 2) === 1,
   sameas: (value, [other]) => value === other,
   sequence: (value) =>
     value === undefined || typeof value === "string" || Array.isArray(value) || isDict(value),
@@ -280,8 +355,9 @@ export function testNamed(name: string): (value: Value, args: Args) => boolean {
 function selected(value: Value, [first, ...rest]: Args, ofAttribute: boolean, keeps: boolean): Value[] {
   const [test, ...args] = ofAttribute ? rest : first === undefined ? [] : [first, ...rest];
   const holds = (one: Value) => {
+    countSteps();
     const tested = ofAttribute ? attributeOf(one, first) : one;
-    return test === undefined ? isTrue(tested) : testNamed(String(test))(tested, args);
+    return test === undefined ? isTrue(tested) : testNamed(printed(test))(tested, args);
   };
   // As in jinja2, None has no elements here, while a loop over it fails.
   const kept = isTrue(value) ? iterated(value).filter((one) => holds(one) === keeps) : [];
@@ -300,14 +376,23 @@ function sorted(value: Value, args: Args, named: Named): Value[] {
   return order;
 }
 
+function spaces(count: Value): string {
+  const length = Math.max(0, Math.trunc(toNumber(count)) || 0);
+  countBytes(length);
+  return " ".repeat(length);
+}
+
 function indented(text: string, args: Args, named: Named): string {
   const width = argument<Value>(args, named, 0, "width", 4);
   const first = isTrue(argument(args, named, 1, "first"));
   const blank = isTrue(argument(args, named, 2, "blank"));
-  const space = typeof width === "string" ? width : " ".repeat(Number(width));
-  const [head = "", ...lines] = text.split("\n");
-  const rest = lines.map((line) => (line === "" && !blank ? line : space + line));
-  return [(first ? space : "") + head, ...rest].join("\n");
+  const space = typeof width === "string" ? width : spaces(width);
+  const lines = splitBy(text, "\n");
+  const rest = lines.map((line, i) => {
+    const isIndented = i === 0 ? first : line !== "" || blank;
+    return isIndented ? counted(space) + line : line;
+  });
+  return joinTexts(rest, "\n");
 }
 
 function extreme(value: Value, named: Named, sign: number): Value {
@@ -322,9 +407,9 @@ function extreme(value: Value, named: Named, sign: number): Value {
   );
 }
 
-function toNumber(value: Value, otherwise: Value, integral: boolean): Value {
+function parsedNumber(value: Value, otherwise: Value, integral: boolean): Value {
   const text = typeof value === "string" ? value.trim().replaceAll("_", "") : value;
-  const number = text === "" || text === null || text === undefined ? Number.NaN : Number(text);
+  const number = text === "" || text === null || text === undefined ? Number.NaN : toNumber(text);
   if (!Number.isFinite(number)) return otherwise;
   return integral ? Math.trunc(number) : number;
 }
@@ -337,9 +422,8 @@ function toJson(value: Value, args: Args, named: Named): string {
     "separators",
     "sort_keys",
   ].map((name, index) => argument(args, named, index, name));
-  const given = Array.isArray(separators) ? (separators as string[]) : undefined;
-  const space =
-    typeof indent === "number" ? " ".repeat(indent) : typeof indent === "string" ? indent : undefined;
+  const given = Array.isArray(separators) ? separators.map(printed) : undefined;
+  const space = typeof indent === "number" ? spaces(indent) : typeof indent === "string" ? indent : undefined;
   return jsonOf(value, {
     indent: space,
     itemSeparator: given?.[0] ?? (space === undefined ? ", " : ","),
@@ -371,14 +455,19 @@ const defaulted: Filter = (value, args, named) => {
 };
 
 export const FILTERS: Readonly<Record<string, Filter>> = {
-  abs: (value) => Math.abs(Number(value)),
+  abs: (value) => Math.abs(toNumber(value)),
   attr: (value, [name]) => attributeOf(value, name),
-  batch: (value, [size, fill]) => {
+  batch: (value, [given, fill]) => {
     const items = iterated(value);
+    const size = Math.trunc(toNumber(given));
+    if (!(size >= 1)) throw new TemplateFault(`batch of ${printed(given)} elements`);
     const rows: Value[][] = [];
-    for (let i = 0; i < items.length; i += Number(size)) rows.push(items.slice(i, i + Number(size)));
+    for (let i = 0; i < items.length; i += size) rows.push(items.slice(i, i + size));
     const last = rows.at(-1);
-    while (fill !== undefined && last !== undefined && last.length < Number(size)) last.push(fill);
+    if (fill !== undefined && last !== undefined) {
+      countBytes(8 * (size - last.length));
+      while (last.length < size) last.push(fill);
+    }
     return rows;
   },
   capitalize: ofText(capitalized),
@@ -397,17 +486,20 @@ export const FILTERS: Readonly<Record<string, Filter>> = {
   e: ofText((text) => escaped(text)),
   escape: ofText((text) => escaped(text)),
   first: (value) => iterated(value)[0],
-  float: (value, [otherwise = 0]) => toNumber(value, otherwise, false),
+  float: (value, [otherwise = 0]) => parsedNumber(value, otherwise, false),
   format: ofText((text, args) =>
-    args.reduce<string>((one, arg) => one.replace(/%[sd]/, () => printed(arg)), text),
+    args.reduce<string>((one, arg) => counted(one).replace(/%[sd]/, () => counted(printed(arg))), text),
   ),
   indent: ofText(indented),
-  int: (value, [otherwise = 0]) => toNumber(value, otherwise, true),
+  int: (value, [otherwise = 0]) => parsedNumber(value, otherwise, true),
   items: (value) => (value === undefined ? [] : itemsOf(value as Dict)),
   join: (value, args, named) => {
     const attribute = argument(args, named, 1, "attribute");
     const items = iterated(value).map((one) => (attribute === undefined ? one : attributeOf(one, attribute)));
-    return items.map(printed).join(argument(args, named, 0, "d", ""));
+    return joinTexts(
+      Array.from(items, (one) => printed(one)),
+      printed(argument<Value>(args, named, 0, "d", "")),
+    );
   },
   last: (value) => iterated(value).at(-1),
   length: lengthOf,
@@ -419,22 +511,22 @@ export const FILTERS: Readonly<Record<string, Filter>> = {
       const otherwise = named.get("default");
       return Lazy.from(iterated(value).map((one) => attributeOf(one, attribute) ?? otherwise));
     }
-    return Lazy.from(iterated(value).map((one) => filterNamed(String(filter))(one, args, named)));
+    return Lazy.from(iterated(value).map((one) => filterNamed(printed(filter))(one, args, named)));
   },
   max: (value, _, named) => extreme(value, named, 1),
   min: (value, _, named) => extreme(value, named, -1),
   reject: (value, args) => selected(value, args, false, false),
   rejectattr: (value, args) => selected(value, args, true, false),
   replace: ofText((text, [from, to, most = -1]) =>
-    replaced(text, printed(from), printed(to), Number(most ?? -1)),
+    replaced(text, printed(from), printed(to), toNumber(most ?? -1)),
   ),
   reverse: (value) =>
-    typeof value === "string" ? [...value].reverse().join("") : [...iterated(value)].reverse(),
+    typeof value === "string" ? [...iterated(value)].reverse().join("") : [...iterated(value)].reverse(),
   round: (value, args, named) => {
-    const factor = 10 ** argument(args, named, 0, "precision", 0);
+    const factor = 10 ** numberArgument(args, named, 0, "precision", 0);
     const method = argument<string>(args, named, 1, "method", "common");
     const round = method === "ceil" ? Math.ceil : method === "floor" ? Math.floor : Math.round;
-    return round(Number(value) * factor) / factor;
+    return round(toNumber(value) * factor) / factor;
   },
   safe: (value) => printed(value),
   select: (value, args) => selected(value, args, false, true),
@@ -444,16 +536,16 @@ export const FILTERS: Readonly<Record<string, Filter>> = {
   sum: (value, args, named) => {
     const attribute = argument(args, named, 0, "attribute");
     return iterated(value)
-      .map((one) => Number(attribute === undefined ? one : attributeOf(one, attribute)))
-      .reduce((sum, one) => sum + one, Number(argument(args, named, 1, "start", 0)));
+      .map((one) => toNumber(attribute === undefined ? one : attributeOf(one, attribute)))
+      .reduce((sum, one) => sum + one, numberArgument(args, named, 1, "start", 0));
   },
   title: ofText(titled),
   tojson: toJson,
   trim: ofText((text, [characters]) => stripped(text, characters, true, true)),
   truncate: ofText((text, args, named) => {
-    const length = argument(args, named, 0, "length", 255);
-    const end = argument(args, named, 2, "end", "...");
-    if (text.length <= length + argument(args, named, 3, "leeway", 5)) return text;
+    const length = numberArgument(args, named, 0, "length", 255);
+    const end = printed(argument<Value>(args, named, 2, "end", "..."));
+    if (text.length <= length + numberArgument(args, named, 3, "leeway", 5)) return text;
     const cut = text.slice(0, length - end.length);
     if (isTrue(argument(args, named, 1, "killwords"))) return cut + end;
     return (cut.includes(" ") ? cut.slice(0, cut.lastIndexOf(" ")) : cut) + end;
@@ -466,7 +558,12 @@ export const FILTERS: Readonly<Record<string, Filter>> = {
 
 export function filterNamed(name: string): Filter {
   const filter = Object.hasOwn(FILTERS, name) ? FILTERS[name] : undefined;
-  if (filter !== undefined) return filter;
+  if (filter !== undefined) {
+    return (value, args, named) => {
+      countPass(value);
+      return filter(value, args, named);
+    };
+  }
   throw new TemplateFault(`No filter named '${name}'.`);
 }
 

@@ -37,7 +37,7 @@ export type CallForm =
 
 interface FamilyForm {
   /** Text that the chat template of a model of this family contains. */
-  readonly fits: RegExp;
+  readonly fits: Pick<RegExp, "test">;
   /** Markers before calls. Without any, the text itself begins with a call. */
   readonly open: readonly string[];
   /** Markers after calls, which may be missing. */
@@ -45,6 +45,16 @@ interface FamilyForm {
   readonly calls: CallForm;
   /** Further special tokens of the form. */
   readonly tokens?: readonly string[];
+}
+
+/** Tests in linear time that a text has two others in this order. */
+export function inOrder(first: string, second: string): Pick<RegExp, "test"> {
+  return {
+    test: (text) => {
+      const at = text.indexOf(first);
+      return at >= 0 && text.includes(second, at + first.length);
+    },
+  };
 }
 
 const XML_PARAMETER = { begin: "<parameter=", end: ">" } as const;
@@ -56,7 +66,7 @@ const XML_PARAMETER = { begin: "<parameter=", end: ">" } as const;
 const FORMS = {
   /** `<|channel|>commentary to=functions.name<|message|>{…}<|call|>`, of gpt-oss. */
   harmony: {
-    fits: /<\|channel\|>[\s\S]*functions\./,
+    fits: inOrder("<|channel|>", "functions."),
     open: [],
     calls: { kind: "channels" },
     tokens: ["<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|end|>", "<|call|>", "<|return|>"],
@@ -136,7 +146,7 @@ const FORMS = {
   },
   /** `<function=name>` with `<parameter=key>value</parameter>`, of Qwen 3 Coder, Qwen 3.5 and Nemotron 3. */
   qwen3_coder: {
-    fits: /<function=[\s\S]*<parameter=/,
+    fits: inOrder("<function=", "<parameter="),
     open: ["<tool_call>", "<function="],
     close: ["</tool_call>"],
     calls: {
@@ -157,7 +167,7 @@ const FORMS = {
   functionary_v32: { fits: />>>all/, open: [], calls: { kind: "recipients" } },
   /** `<function name="name">` with `<param name="key">value</param>`, of MiniCPM 5. */
   minicpm: {
-    fits: /<function name=[\s\S]*<param name=/,
+    fits: inOrder("<function name=", "<param name="),
     open: ['<function name="'],
     calls: {
       kind: "tagged",
@@ -211,7 +221,7 @@ const FORMS = {
   },
   /** `Action:` and a fence with `[{"tool_name": …, "parameters": {…}}]`, of Command R and R+. */
   command_r: {
-    fits: /Action:[\s\S]*```json/,
+    fits: inOrder("Action:", "```json"),
     open: ["Action:\n```json", "Action: ```json", "Action:```json"],
     close: ["```"],
     calls: { kind: "json" },
@@ -241,7 +251,11 @@ const FORMS = {
   },
   /** `<|function_call|>{"name": …, "arguments": {…}}`, of GigaChat 3. */
   gigachat: {
-    fits: /'function call'[\s\S]*<\|role_sep\|>|<\|role_sep\|>[\s\S]*'function call'|<\|function_call\|>/,
+    fits: {
+      test: (text: string) =>
+        (text.includes("'function call'") && text.includes("<|role_sep|>")) ||
+        text.includes("<|function_call|>"),
+    },
     open: ["<|message_sep|>\n\nfunction call<|role_sep|>", "function call<|role_sep|>", "<|function_call|>"],
     close: ["<|message_sep|>"],
     calls: { kind: "json" },

@@ -80,7 +80,8 @@ async function openDecoder(
   const files = await readModelDirectory(directory, choice);
   const tokenizer = new TextTokenizer({ ...files, config: files.tokenizerConfig });
   const config = readDecoderConfig(files, tokenizer);
-  const template = await ChatTemplate.open(directory).catch((error: unknown) => {
+  const { modelName } = instance;
+  const template = await ChatTemplate.open(directory, { modelName }).catch((error: unknown) => {
     // A model without a tokenizer_config.json takes prompts, but no chats.
     if (TritonError.from(error).code === "NOT_FOUND") return undefined;
     throw error;
@@ -166,7 +167,6 @@ async function openDecoder(
     const vocabulary = readConstraintVocabulary(files.tokenizer, width > 0 ? width : undefined);
     return new StructuredOutput(vocabulary, config.endTokens, unheldKeywords === "warn" ? warn : undefined);
   };
-  const { modelName } = instance;
   return new Decoder(
     modelName,
     engine,
@@ -263,7 +263,7 @@ class Decoder {
       const source = { inputs: batch.inputs, parameters, requestedOutputs };
       const request = readTextRequest(source, this.modelName);
       const sampling = { ...this.config.defaults, ...request.sampling };
-      const { tokens: prompt, images } = await this.#encodePrompt(request);
+      const { tokens: prompt, images } = await this.#encodePrompt(request, signal);
       const maxTokens = this.#textLength(request, prompt.length);
       const format = forcedFormat(toolUseOf(request)) ?? sampling.responseFormat;
       if (format !== undefined && format.type !== "text") this.#structured ??= this.newStructured();
@@ -305,12 +305,16 @@ class Decoder {
    */
   async #encodePrompt(
     request: TextRequest,
+    signal: AbortSignal,
   ): Promise<{ readonly tokens: readonly number[]; readonly images?: PromptImages }> {
     const images = this.#imagesOf(request);
     // A chat template writes the special tokens at the beginning itself.
     const given =
       request.promptTokens === undefined
-        ? this.#encodeWithin(request.prompt ?? this.#renderMessages(request), request.prompt !== undefined)
+        ? await this.#encodeWithin(
+            request.prompt ?? (await this.#renderMessages(request, signal)),
+            request.prompt !== undefined,
+          )
         : this.#checkTokens(request.promptTokens);
     const { imageEncoder } = this;
     const encoded =
@@ -380,16 +384,14 @@ class Decoder {
     throw errorFor("INVALID_INPUT", text);
   }
 
-  #renderMessages({
-    messages = [],
-    tools,
-    templateVariables: variables,
-    addGenerationPrompt,
-  }: TextRequest): string {
+  #renderMessages(
+    { messages = [], tools, templateVariables: variables, addGenerationPrompt }: TextRequest,
+    signal: AbortSignal,
+  ): string | Promise<string> {
     if (this.template !== undefined) {
       const imageText = this.imageEncoder?.imageText;
       const chat = { messages: withTexts(messages), tools, variables, addGenerationPrompt, imageText };
-      return this.template.render(chat);
+      return this.template.renderInTurns(chat, signal);
     }
     const text = `messages to model '${this.modelName}': expected a chat template in tokenizer_config.json, got none; send 'text_input'`;
     throw errorFor("MODEL_NOT_SUPPORTED", text);

@@ -198,7 +198,8 @@ export class LlamaEngine {
     const text = fileInfo.metadata.tokenizer?.chat_template;
     if (text === undefined) return undefined;
     try {
-      return ChatTemplate.from(text, { bosToken: tokens.bosString ?? "", eosToken: tokens.eosString ?? "" });
+      const names = { bosToken: tokens.bosString ?? "", eosToken: tokens.eosString ?? "" };
+      return ChatTemplate.from(text, { ...names, modelName: this.modelName });
     } catch (error) {
       this.warn(`model '${this.modelName}' takes no chats: ${TritonError.from(error).message}`);
       return undefined;
@@ -310,17 +311,18 @@ export class LlamaEngine {
    *
    * @throws TritonError UNSUPPORTED without a template; INVALID_ARG if it rejects the messages
    */
-  render(request: TextRequest): { readonly template: ChatTemplate; readonly prompt: string } {
+  async render(
+    request: TextRequest,
+    signal: AbortSignal,
+  ): Promise<{ readonly template: ChatTemplate; readonly prompt: string }> {
     const { template } = this;
     if (template === undefined) {
       const text = `messages to model '${this.modelName}': expected a chat template in the GGUF file, got none; send 'text_input'`;
       throw errorFor("MODEL_NOT_SUPPORTED", text);
     }
     const { messages = [], tools, templateVariables: variables, addGenerationPrompt } = request;
-    return {
-      template,
-      prompt: template.render({ messages: withTexts(messages), tools, variables, addGenerationPrompt }),
-    };
+    const chat = { messages: withTexts(messages), tools, variables, addGenerationPrompt };
+    return { template, prompt: await template.renderInTurns(chat, signal) };
   }
 
   /** The error for tools of a request, if the template does not show how the model writes their calls. */

@@ -45,7 +45,7 @@ export class LlamaExecutor extends GeneratorExecutor {
     const { modelName, modelVersion } = about.info;
     super(
       (request, { signal }) => this.#generate(request, signal),
-      (request) => this.#read(readTextRequest(request, modelName)),
+      (request) => this.#read(readTextRequest(request, modelName), request.signal),
       about,
       options.sequences ?? DEFAULT_SEQUENCES,
     );
@@ -70,11 +70,11 @@ export class LlamaExecutor extends GeneratorExecutor {
   }
 
   /** Calls of tools are found in the text, and probabilities that a request wants as an output are computed. */
-  #read(request: TextRequest): TextRequest {
+  #read(request: TextRequest, signal: AbortSignal): TextRequest | Promise<TextRequest> {
     const { sampling, wanted } = request;
     const isChosen = wanted.logprobs && sampling.logprobs === undefined;
     const asked = isChosen ? { ...request, sampling: { ...sampling, logprobs: 0 } } : request;
-    return request.messages === undefined ? asked : this.#chat(asked);
+    return request.messages === undefined ? asked : this.#chat(asked, signal);
   }
 
   /**
@@ -83,9 +83,9 @@ export class LlamaExecutor extends GeneratorExecutor {
    * @throws TritonError UNSUPPORTED for a file without a template, or one that does not show the calls that the request
    * asks for; INVALID_ARG if the template rejects the messages
    */
-  #chat(request: TextRequest): TextRequest {
+  async #chat(request: TextRequest, signal: AbortSignal): Promise<TextRequest> {
     const engine = this.#engine!;
-    const { template, prompt } = engine.render(request);
+    const { template, prompt } = await engine.render(request, signal);
     const { tools = [], wanted } = request;
     const use = toolUseOf(request);
     const responseFormat = forcedFormat(use);

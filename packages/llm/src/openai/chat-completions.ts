@@ -62,10 +62,11 @@ export async function planChat(exchange: OpenAiExchange, given: Chat): Promise<G
     },
     readsCalls: templates.familyOf(model.name, template) !== undefined,
   };
+  const { request } = exchange;
   const call =
     takesMessages && (takesTools || template === undefined)
-      ? callWithMessages(model, template, chat, answers)
-      : callWithPrompt(model, template, chat, answers);
+      ? await callWithMessages(model, template, chat, answers, request)
+      : await callWithPrompt(model, template, chat, answers, request);
   const logprobs = topLogprobs !== undefined;
   const isCallNamed = typeof toolUse?.choice === "object";
   const isCallSingle = toolUse?.parallel === false;
@@ -81,6 +82,9 @@ type ChatCall = Pick<
   "prompt" | "messages" | "images" | "tools" | "sampling" | "newReader" | "reasoning"
 >;
 
+/** The client of a request. */
+type Client = Pick<OpenAiExchange["request"], "gone">;
+
 /** Parts that the server finds in the texts of a model. */
 interface AnswerReading {
   /** True if the reasoning of the model is kept apart from its content. */
@@ -92,12 +96,13 @@ interface AnswerReading {
   newReader(prompt: string, tools: readonly ChatTool[]): AnswerReader | undefined;
 }
 
-function callWithMessages(
+async function callWithMessages(
   model: TextModel,
   template: ChatTemplate | undefined,
   chat: Chat,
   answers: AnswerReading,
-): ChatCall {
+  request: Client,
+): Promise<ChatCall> {
   const { messages, toolUse, forbidsCalls, sampling: given, variables, addGenerationPrompt } = chat;
   // The model renders the messages itself.
   const sampling: Sampling = {
@@ -113,7 +118,8 @@ function callWithMessages(
     return { messages, tools: toolUse.tools, sampling: withChoice(sampling, toolUse), reasoning };
   }
   // The prompt tells whether the answer begins within the reasoning.
-  const prompt = answers.isSeparate && template !== undefined ? render(template, chat, model) : "";
+  const prompt =
+    answers.isSeparate && template !== undefined ? await render(template, chat, model, request) : "";
   const newReader = () => answers.newReader(textStart(prompt, sampling), []);
   if (toolUse === undefined) return { messages, sampling, newReader };
   if (!model.inputs.has("tools")) throw takesNoTools(model);
@@ -131,15 +137,16 @@ function withChoice(sampling: Sampling, { choice, parallel }: ToolUse): Sampling
   return { ...sampling, tool_choice: chosen, parallel_tool_calls: parallel };
 }
 
-function callWithPrompt(
+async function callWithPrompt(
   model: TextModel,
   template: ChatTemplate | undefined,
   chat: Chat,
   answers: AnswerReading,
-): ChatCall {
+  request: Client,
+): Promise<ChatCall> {
   const { toolUse, sampling } = chat;
   if (template === undefined || model.promptInput === undefined) throw hasNoTemplate(model);
-  const prompt = render(template, chat, model);
+  const prompt = await render(template, chat, model, request);
   // Calls and reasoning may begin with special tokens, which models leave out of their text otherwise.
   const shows = toolUse !== undefined || (answers.isSeparate && template.hasSpecialReasoning);
   const shown =
@@ -160,14 +167,20 @@ function render(
   template: ChatTemplate,
   { messages, toolUse, variables, addGenerationPrompt }: Chat,
   model: TextModel,
-): string {
+  request: Client,
+): string | Promise<string> {
   const tools = toolUse?.tools;
-  return template.render({
+  const input = {
     messages: templateMessages(messages, model.name, model.takesImages),
     ...(tools && { tools }),
     ...(variables && { variables }),
     ...(model.takesImages && { imageText: IMAGE_TEXT }),
     addGenerationPrompt,
+  };
+  return template.renderInTurns(input, {
+    get aborted() {
+      return request.gone;
+    },
   });
 }
 

@@ -57,7 +57,7 @@ export class ChatTemplates {
       return kept(this.#ofOptions, name, () => openChosen(chosen, name));
     }
     if (directory === undefined) return Promise.resolve(undefined);
-    return kept(this.#ofModels, config, () => openIfPresent(directory));
+    return kept(this.#ofModels, config, () => openIfPresent(directory, name));
   }
 
   /** Form in which a model writes calls of tools; undefined if neither the options nor its template say. */
@@ -93,15 +93,15 @@ export class ChatTemplates {
 
 /** @throws TritonError INTERNAL without a template: the client is not at fault */
 async function openChosen(directory: string, model: string): Promise<ChatTemplate> {
-  const found = await openIfPresent(directory);
+  const found = await openIfPresent(directory, model);
   if (found !== undefined) return found;
   const text = `chatTemplates of model '${model}': expected tokenizer_config.json with a chat_template in ${directory}, got none`;
   throw new TritonError("INTERNAL", text);
 }
 
-async function openIfPresent(directory: string): Promise<ChatTemplate | undefined> {
+async function openIfPresent(directory: string, modelName: string): Promise<ChatTemplate | undefined> {
   try {
-    return await ChatTemplate.open(directory);
+    return await ChatTemplate.open(directory, { modelName });
   } catch (error) {
     if (TritonError.is(error) && error.code === "NOT_FOUND") return undefined;
     throw error;

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ChatTemplate, type ChatTool } from "@tritonjs/llm";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { thrownBy } from "../../../../test/support/outcome.js";
 
 const CHATML =
   "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>' + '\\n' }}{% endfor %}" +
@@ -219,5 +220,164 @@ describe("a chat template", () => {
     [undefined, "{{ messages[0].content }}"],
   ])("tells that calls have the form %s", (family, text) => {
     expect(ChatTemplate.from(text).toolCallFamily).toBe(family);
+  });
+});
+
+const NESTED = (made: string) =>
+  `{% set ns = namespace(l=[1]) %}{% for i in range(60) %}{% set ns.l = ${made} %}{% endfor %}`;
+const STEPS = "expected at most \\d+ steps, got more";
+const BYTES = "expected values of at most \\d+ bytes, got more";
+const EITHER = `(${STEPS}|${BYTES})`;
+const CALLS = "expected at most 200 calls of macros within each other, got more";
+const DEEP = "expected values and expressions that nest less deep";
+
+describe("a hostile chat template", () => {
+  it.each([
+    [
+      "loops within each other",
+      "{% for a in range(100000) %}{% for b in range(100000) %}x{% endfor %}{% endfor %}",
+      STEPS,
+    ],
+    [
+      "a macro that calls itself twice",
+      "{% macro f(n) %}{% if n %}{{ f(n-1) }}{{ f(n-1) }}{% endif %}{% endmacro %}{{ f(60) }}",
+      STEPS,
+    ],
+    [
+      "such a macro within an expression",
+      "{% macro f(n) %}{% if n %}{{ f(n-1) ~ f(n-1) }}{% endif %}{% endmacro %}{{ f(60) }}",
+      STEPS,
+    ],
+    [
+      "macros that call each other",
+      "{% macro f() %}{{ g() }}{% endmacro %}{% macro g() %}{{ 'a' ~ f() }}{% endmacro %}{{ f() }}",
+      CALLS,
+    ],
+    [
+      "callers",
+      `{% macro f() %}{{ caller() }}{{ caller() }}{% endmacro %}${"{% call f() %}".repeat(40)}x${"{% endcall %}".repeat(40)}`,
+      STEPS,
+    ],
+    ["a list that is doubled", `${NESTED("ns.l + ns.l")}{{ ns.l | length }}`, EITHER],
+    ["a text that is doubled", `${NESTED("ns.l ~ ns.l")}{{ ns.l | length }}`, EITHER],
+    ...[
+      ["printed", "ns.l"],
+      ["written as JSON", "ns.l | tojson"],
+      ["joined", "','.join([ns.l])"],
+      ["taken as a number", "(ns.l | abs) ~ (ns.l | int) ~ ns.l"],
+      ["taken as a name", "{} | attr(ns.l)"],
+      ["taken as a test", "[1] | select(ns.l) | list"],
+    ].map(([what, text]) => [
+      `a list in itself that is ${what}`,
+      `${NESTED("[ns.l, ns.l]")}{{ ${text} }}`,
+      `(${EITHER}|No test)`,
+    ]),
+    [
+      "lists in themselves that are compared",
+      "{% set ns = namespace(l=[1], m=[1]) %}{% for i in range(60) %}{% set ns.l = [ns.l, ns.l] %}{% set ns.m = [ns.m, ns.m] %}{% endfor %}{{ ns.l == ns.m }}",
+      STEPS,
+    ],
+    [
+      "a list of one list of one list",
+      "{% set ns = namespace(l=[1]) %}{% for i in range(5000) %}{% set ns.l = [ns.l] %}{% endfor %}{{ ns.l }}",
+      DEEP,
+    ],
+    ["a text times a number", "{{ '\\n' * 500000000 }}", BYTES],
+    ["a list times a number", "{{ [0] * 1000000000 }}", BYTES],
+    ["ranges", "{{ range(100000) | list }}".repeat(30), EITHER],
+    ["replaced letters", "{{ ('a' * 100000) | replace('a', 'b' * 100000) }}", BYTES],
+    ["replaced places", "{{ ('a' * 100000).replace('', 'b' * 100000) }}", BYTES],
+    ["joined texts", "{{ range(100000) | join('b' * 100000) }}", EITHER],
+    ["indented lines", "{{ ('\\n' * 100000) | indent(100000, true, true) }}", EITHER],
+    ["indented JSON", "{{ [1, 2] | tojson(indent=500000000) }}", BYTES],
+    ["filled texts", "{{ 'a'.ljust(1000000000) }}", BYTES],
+    ["filled numbers", "{{ 'a'.zfill(1000000000) }}", BYTES],
+    ["filled rows", "{{ [1] | batch(1000000000, 'x') }}", BYTES],
+    ["rows of nothing", "{{ [1] | batch(0) }}", "batch of 0 elements"],
+    ["steps of almost nothing", "{{ range(10)[0:10:0.0000001] }}", "slice step cannot be zero"],
+    ["formats", "{{ '%s' % ('x' * 9000000) }}", EITHER],
+    ["formats with names", "{{ ('{0}' * 100000).format('x' * 100000) }}", EITHER],
+    ["a search for a long text", "{{ ('b' ~ 'a' * 1000000) in 'a' * 2000000 }}", STEPS],
+    ["words from the end", "{{ ('x ' * 500000).rsplit(none, 400000) | length }}{{ ' ' * 9000000 }}", EITHER],
+    ["lists without repeats", "{{ range(100000) | unique | list | length }}", STEPS],
+    ["sorted lists", "{{ range(100000) | sort | length }}", STEPS],
+    [
+      "filters on filters",
+      `${"{% filter upper %}".repeat(100)}{{ 'a' * 1000000 }}${"{% endfilter %}".repeat(100)}`,
+      EITHER,
+    ],
+    ["dates", "{{ strftime_now('%B' * 10000000) }}", BYTES],
+    ["a chain of sums", `{{ 1${" + 1".repeat(30000)} }}`, DEEP],
+  ] as [string, string, string][])("is refused with its budget and its name: %s", (_what, text, why) => {
+    const template = ChatTemplate.from(text, { modelName: "story" });
+    expect(thrownBy(() => render(template))).toMatch(
+      new RegExp(`^INVALID_ARG cannot render the chat template of the given text of model 'story': ${why}`),
+    );
+  });
+
+  it.each([
+    ...["{{", "{%", "{#", "{{-", "{% raw %}", "{{ [", "{{ (", "{{ '", "{{ {"].map((part) => [
+      part,
+      part.repeat(20_000),
+    ]),
+    ["brackets", `{{ ${"(".repeat(50_000)}1${")".repeat(50_000)} }}`],
+    ["elif", `{% if a %}${"{% elif a %}".repeat(20_000)}{% endif %}`],
+    ["not", `{{ ${"not ".repeat(50_000)}a }}`],
+    ["a megabyte", "x".repeat(2 ** 20)],
+    ["an open block", "{% if x %}"],
+    ["spaces", `{{ ${" ".repeat(200_000)}`],
+  ])("is refused when it is parsed, in linear time: %s", (_what, text) => {
+    expect(thrownBy(() => ChatTemplate.from(text, { modelName: "story" }))).toMatch(
+      /^INVALID_ARG cannot parse the chat template of the given text of model 'story': /,
+    );
+  });
+
+  it("is looked at in linear time for the form of calls", () => {
+    for (const mark of ["<|channel|>", "Action:", "<think>", "<|role_sep|>", "tools { "]) {
+      expect(ChatTemplate.from(`tools ${mark.repeat(20_000)}`).toolCallFamily).toBeUndefined();
+    }
+  });
+});
+
+describe("the budget of a chat template", () => {
+  const fitting =
+    "{% for m in messages %}{{ m.role | upper }}: {{ m.content.strip() | replace('a', 'bb') }}\n{% endfor %}";
+
+  it("grows with the messages", () => {
+    const many = Array.from({ length: 20_000 }, () => ({ role: "user", content: "aa" }));
+    expect(render(ChatTemplate.from(fitting), { messages: many })).toBe("USER: bbbb\n".repeat(20_000));
+    const long = [{ role: "user", content: "a".repeat(8_000_000) }];
+    expect(render(ChatTemplate.from(fitting), { messages: long })).toHaveLength(16_000_007);
+  });
+
+  it("is spent in turns of the event loop, between which other requests are answered", async () => {
+    const messages = Array.from({ length: 50_000 }, () => ({ role: "user", content: "aa" }));
+    const events: string[] = [];
+    const prompt = Promise.resolve(
+      ChatTemplate.from(fitting).renderInTurns({ messages, addGenerationPrompt: false }),
+    ).then((text) => {
+      events.push("prompt");
+      return text;
+    });
+    const others = Promise.all(
+      [1, 2].map(async () => {
+        await new Promise(setImmediate);
+        events.push("other");
+      }),
+    );
+    await others;
+    expect(await prompt).toHaveLength(50_000 * 11);
+    expect(events).toEqual(["other", "other", "prompt"]);
+  });
+
+  it("is not spent for a request that has ended", async () => {
+    const messages = Array.from({ length: 50_000 }, () => ({ role: "user", content: "aa" }));
+    const request = new AbortController();
+    const prompt = ChatTemplate.from(fitting).renderInTurns(
+      { messages, addGenerationPrompt: false },
+      request.signal,
+    );
+    request.abort();
+    await expect(prompt).rejects.toThrow(expect.objectContaining({ code: "CANCELLED" }));
   });
 });
