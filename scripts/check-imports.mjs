@@ -80,6 +80,9 @@ const ORDER = {
   llm: [
     "turns.ts",
     "token-spelling.ts",
+    "linear-pattern.ts",
+    "tokenizer-limits.ts",
+    "token-models.ts",
     "sentencepiece-normalizer.ts",
     "sentencepiece-model.ts",
     "text-tokenizer.ts",

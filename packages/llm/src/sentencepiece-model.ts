@@ -112,12 +112,7 @@ function normalizerOf(model: SentencePieceModel, further: readonly AddedToken[])
   const normalizeText = (text: string) => {
     // Every second part is a match of the expression.
     const parts = text.split(defined).map((part, i) => (i % 2 === 0 ? mapped(part) : part));
-    const spaced = removeExtraSpaces
-      ? parts
-          .join("")
-          .replace(/^ +|[ ▁]+$/g, "")
-          .replace(/ {2,}/g, " ")
-      : parts.join("");
+    const spaced = removeExtraSpaces ? withoutSpaces(parts.join("")).replace(/ {2,}/g, " ") : parts.join("");
     return spaced === "" ? "" : `${addDummyPrefix ? "▁" : ""}${spaced.replaceAll(" ", "▁")}`;
   };
   return (text) =>
@@ -125,6 +120,13 @@ function normalizerOf(model: SentencePieceModel, further: readonly AddedToken[])
       .split(control)
       .map((part, i) => (i % 2 === 0 ? normalizeText(part) : part))
       .join("");
+}
+
+/** Removes spaces at the beginning, and those and "▁" at the end. */
+function withoutSpaces(text: string): string {
+  let end = text.length;
+  while (end > 0 && (text[end - 1] === " " || text[end - 1] === "▁")) end--;
+  return text.slice(0, end).replace(/^ +/, "");
 }
 
 /** Expression that captures the longest of some texts. */

@@ -1,5 +1,8 @@
 import type { TokenizerJson } from "./token-spelling.js";
 
+/** Bytes of a text that is replaced, and of the one in its place. Unicode has 33 at most. */
+const LONGEST_TEXT = 256;
+
 /**
  * Makes the normalizer of a `precompiled_charsmap` of SentencePiece: a double-array trie over bytes, and the texts that
  * it replaces the longest matches with. The library for `tokenizer.json` only approximates it.
@@ -20,7 +23,7 @@ export function charsmapNormalizer(charsmap: Uint8Array): (text: string) => stri
   ): { readonly text: string; readonly length: number } | undefined => {
     let longest: { value: number; length: number } | undefined;
     let node = offsetOf(units[0] ?? 0);
-    for (let at = from; at < bytes.length; at++) {
+    for (let at = from; at < bytes.length && at - from < LONGEST_TEXT; at++) {
       node ^= bytes[at]!;
       const unit = units[node];
       if (unit === undefined || (unit & 0x800000ff) >>> 0 !== bytes[at]!) break;
@@ -28,9 +31,9 @@ export function charsmapNormalizer(charsmap: Uint8Array): (text: string) => stri
       if ((unit & 0x100) !== 0) longest = { value: units[node]! & 0x7fffffff, length: at + 1 - from };
     }
     if (longest === undefined) return undefined;
-    const end = texts.indexOf(0, longest.value);
-    const text = decoder.decode(texts.subarray(longest.value, end < 0 ? undefined : end));
-    return { text, length: longest.length };
+    const found = texts.subarray(longest.value, longest.value + LONGEST_TEXT);
+    const end = found.indexOf(0);
+    return { text: decoder.decode(end < 0 ? found : found.subarray(0, end)), length: longest.length };
   };
   return (text) => {
     const bytes = new TextEncoder().encode(text);

@@ -1,6 +1,8 @@
-import { Tokenizer } from "@huggingface/tokenizers";
+import type { Tokenizer } from "@huggingface/tokenizers";
 import { errorFor, TritonError } from "@tritonjs/protocol";
+import { PatternFault } from "./linear-pattern.js";
 import { takeCharsmap } from "./sentencepiece-normalizer.js";
+import { encoderOf, type TokenModel, withFusedUnknown } from "./token-models.js";
 import {
   type AddedToken,
   bytesOfPiece,
@@ -10,6 +12,8 @@ import {
   type TokenSpelling,
   tokenSpelling,
 } from "./token-spelling.js";
+import { openBounded, shrinkOf } from "./tokenizer-limits.js";
+import { allParts, type Parts } from "./turns.js";
 
 interface TokenizerFiles {
   readonly tokenizer: object;
@@ -30,9 +34,17 @@ export class TextTokenizer {
   /** Spelling of each token as in `tokenizer.json`, by number. */
   readonly tokens: readonly string[];
   readonly spelling: TokenSpelling;
-  /** Bytes of the longest token, so that a text has at least this fraction of its bytes as tokens. */
-  readonly longestTokenBytes: number;
   readonly #tokenizer: Tokenizer;
+  readonly #encodeWords: (words: readonly string[]) => string[];
+  /** Words of the sections of a text, while the library splits it. */
+  #sections: (readonly string[])[] = [];
+  readonly #model: TokenModel;
+  /** Numbers of tokens that were added to the vocabulary, by their spelling and by what the normalizer makes of it. */
+  readonly #addedIds = new Map<string, number>();
+  /** Bytes of a text for which there is one token at least; Infinity if that cannot be told. */
+  readonly #bytesOfToken: number;
+  /** True if added tokens take the white space beside them with them. */
+  readonly #strips: boolean;
   readonly #special: ReadonlySet<number>;
   /** Text of tokens that were added to the vocabulary, by number. They are not spelled like the others. */
   readonly #added: ReadonlyMap<number, string>;
@@ -52,6 +64,18 @@ export class TextTokenizer {
     try {
       this.#tokenizer = openTokenizer(json, config);
       this.tokens = tokensOf(this.#tokenizer, json);
+      this.#model = this.#tokenizer.model as TokenModel;
+      this.#encodeWords = encoderOf(this.#model);
+      // The library calls its model with the words of each section between added tokens.
+      this.#model._call = (words) => {
+        this.#sections.push(words);
+        return [SECTION];
+      };
+      for (const { content, id, special, normalized = !special } of added) {
+        this.#addedIds.set(content, id);
+        if (normalized) this.#addedIds.set(this.#tokenizer.normalizer?.normalize(content) ?? content, id);
+      }
+      this.#encoded("a", true);
     } catch (error) {
       const text = `cannot read tokenizer.json: expected a tokenizer of Hugging Face, got ${(error as Error).message}`;
       throw errorFor("INVALID_MODEL", text, { cause: error });
@@ -66,8 +90,25 @@ export class TextTokenizer {
     this.#unknown = isUnigram && model?.byte_fallback === true ? (model.unk_id ?? undefined) : undefined;
     this.#hasByteTokens =
       model?.byte_fallback === true || JSON.stringify(decoder ?? null).includes("ByteFallback");
-    const longest = this.tokens.reduce((most, { length }) => Math.max(most, length), 1);
-    this.longestTokenBytes = longest * (this.spelling === "byte_level" ? 1 : 4);
+    const isByteLevel = this.spelling === "byte_level";
+    const bytesOf = (token: string) => (isByteLevel ? token.length : Buffer.byteLength(token));
+    const longest = [...this.tokens, ...added.map(({ content }) => content)].reduce(
+      (most, token) => Math.max(most, bytesOf(token)),
+      1,
+    );
+    this.#bytesOfToken = longest * shrinkOf(json, config);
+    this.#strips = added.some(({ lstrip, rstrip }) => lstrip === true || rstrip === true);
+  }
+
+  /**
+   * Smallest number of tokens that a text may have, which its length alone tells. 0 for a tokenizer that leaves parts of
+   * texts out, or that has one token for any number of unknown characters.
+   */
+  fewestTokens(text: string): number {
+    if (this.#bytesOfToken === Number.POSITIVE_INFINITY) return 0;
+    const normalized = this.#normalize?.(text) ?? text;
+    const kept = this.#strips ? normalized.replace(/\s+/g, "") : normalized;
+    return Math.ceil(Buffer.byteLength(kept) / this.#bytesOfToken);
   }
 
   /**
@@ -76,6 +117,12 @@ export class TextTokenizer {
    */
   encode(text: string, addSpecialTokens: boolean): number[] {
     return [...this.#encoded(text, addSpecialTokens).ids];
+  }
+
+  /** Encodes like {@link encode}, in parts. A word without white space in it is one part. */
+  *encodeInParts(text: string, addSpecialTokens: boolean): Parts<number[]> {
+    const { ids } = yield* this.#encodedInParts(text, addSpecialTokens);
+    return [...ids];
   }
 
   /**
@@ -88,12 +135,65 @@ export class TextTokenizer {
   }
 
   #encoded(text: string, addSpecialTokens: boolean): SplitText {
-    const encoded = this.#tokenizer.encode(this.#normalize?.(text) ?? text, {
-      add_special_tokens: addSpecialTokens,
-    });
+    return allParts(this.#encodedInParts(text, addSpecialTokens));
+  }
+
+  /** @throws TritonError INVALID_ARG for a text for which a pattern of the files takes too long */
+  *#encodedInParts(text: string, addSpecialTokens: boolean): Parts<SplitText> {
+    const model = this.#model;
+    const tokens: string[] = [];
+    for (const section of this.#split(this.#normalize?.(text) ?? text)) {
+      if (typeof section === "string") {
+        tokens.push(section);
+        continue;
+      }
+      const found: string[] = [];
+      for (let from = 0; from < section.length; ) {
+        const to = endOfPart(section, from);
+        for (const token of this.#encodeWords(section.slice(from, to))) found.push(token);
+        from = to;
+        if (from < section.length) yield;
+      }
+      for (const token of withFusedUnknown(model, found)) tokens.push(token);
+    }
+    const processor = this.#tokenizer.post_processor;
+    const whole: string[] = processor?.(tokens, null, addSpecialTokens).tokens ?? tokens;
+    const ids = whole.map(
+      (token) => this.#addedIds.get(token) ?? model.tokens_to_ids.get(token) ?? model.unk_token_id!,
+    );
+    const encoded = { tokens: whole, ids };
     const found = this.#unknown === undefined ? encoded : this.#withBytes(encoded, this.#unknown);
     assertTokens(found.ids);
     return found;
+  }
+
+  /** Added tokens of a text, and the words of each section between them. */
+  #split(text: string): readonly (string | readonly string[])[] {
+    this.#sections = [];
+    try {
+      const marks: readonly string[] = this.#processless(() => this.#tokenizer.tokenize(text));
+      let next = 0;
+      return marks.map((mark) => (mark === SECTION ? this.#sections[next++]! : mark));
+    } catch (error) {
+      if (!(error instanceof PatternFault)) throw error;
+      throw errorFor(
+        "INVALID_INPUT",
+        `cannot split a text with a pattern of tokenizer.json: ${error.message}`,
+      );
+    } finally {
+      this.#sections = [];
+    }
+  }
+
+  /** Splits a text without the processor, which would see the marks of sections. */
+  #processless<T>(split: () => T): T {
+    const { post_processor } = this.#tokenizer;
+    this.#tokenizer.post_processor = null;
+    try {
+      return split();
+    } finally {
+      this.#tokenizer.post_processor = post_processor;
+    }
   }
 
   /** Puts the bytes of unknown characters in their place, which the library leaves out for models of Unigram. */
@@ -188,6 +288,19 @@ export class TextTokenizer {
 
 const encoder = new TextEncoder();
 
+/** Stands for the words of a section. No text has it, because a surrogate is not a character. */
+const SECTION = "\ud800section";
+
+/** Characters of words that are encoded between two pauses: about a millisecond. */
+const CHARACTERS_OF_PART = 1024;
+
+/** The end of the words from a place on that are encoded together. */
+function endOfPart(words: readonly string[], from: number): number {
+  let to = from;
+  for (let length = 0; to < words.length && length < CHARACTERS_OF_PART; to++) length += words[to]!.length;
+  return to;
+}
+
 /** Numbers of tokens are below this, four times the largest vocabularies: a list of all tokens takes memory for gaps. */
 const MAX_TOKENS = 2 ** 22;
 
@@ -196,10 +309,7 @@ function openTokenizer(json: TokenizerJson, config: object): Tokenizer {
   const { vocab = {} } = json.model ?? {};
   if (!Array.isArray(vocab)) Object.values(vocab).forEach(assertTokenNumber);
   for (const { id } of json.added_tokens ?? []) assertTokenNumber(id);
-  const tokenizer = new Tokenizer(json, config);
-  // Some faults of a file show only when it is used.
-  tokenizer.encode("a", { add_special_tokens: true });
-  return tokenizer;
+  return openBounded(json, config);
 }
 
 /** Spellings by number. A number without a token, which some vocabularies have, is an empty text. */

@@ -9,6 +9,9 @@ export interface AddedToken {
   readonly id: number;
   readonly content: string;
   readonly special?: boolean;
+  readonly normalized?: boolean;
+  readonly lstrip?: boolean;
+  readonly rstrip?: boolean;
 }
 
 /** Parts of `tokenizer.json` that are read here. */
@@ -18,8 +21,10 @@ export interface TokenizerJson {
     readonly vocab?: object;
     readonly byte_fallback?: boolean;
     readonly unk_id?: number | null;
+    readonly max_input_chars_per_word?: number;
   };
   readonly normalizer?: unknown;
+  readonly pre_tokenizer?: unknown;
   readonly decoder?: unknown;
   readonly added_tokens?: readonly AddedToken[];
 }

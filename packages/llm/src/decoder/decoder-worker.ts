@@ -9,10 +9,12 @@ import { ChatTemplate, withTexts } from "../chat/chat-template.js";
 import { forcedFormat } from "../chat/forced-calls.js";
 import { type ChatImage, chatImages, imageParts } from "../chat/image-parts.js";
 import { PrefixDirectory } from "../prefix-directory.js";
+import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import { readConstraintVocabulary, StructuredOutput } from "../structured/structured-output.js";
 import { TextResponses } from "../text-answer.js";
 import { readTextRequest, type TextRequest, toolUseOf } from "../text-request.js";
 import { type ShownSpecialTokens, TextTokenizer } from "../text-tokenizer.js";
+import { turns } from "../turns.js";
 import {
   DECODER_DEFAULTS,
   type DecoderConfig,
@@ -314,6 +316,8 @@ class Decoder {
         ? await this.#encodeWithin(
             request.prompt ?? (await this.#renderMessages(request, signal)),
             request.prompt !== undefined,
+            request.sampling,
+            signal,
           )
         : this.#checkTokens(request.promptTokens);
     const { imageEncoder } = this;
@@ -352,20 +356,28 @@ class Decoder {
   }
 
   /**
-   * Encodes a text that fits the context. All running texts wait meanwhile, and a megabyte takes seconds. So a text that
-   * is far too long is refused after a look at its size and its beginning.
+   * Encodes a text that fits the context. A megabyte takes seconds, so a text that is far too long is refused after a
+   * look at its size and its beginning. The steps of running texts come between the parts of the work.
    */
-  #encodeWithin(given: string, addSpecialTokens: boolean): number[] {
+  async #encodeWithin(
+    given: string,
+    addSpecialTokens: boolean,
+    { maxTokens = 0 }: SamplingParameters,
+    signal: AbortSignal,
+  ): Promise<readonly number[]> {
     const { tokenizer, longest, imageEncoder } = this;
     const text = imageEncoder?.spell(given) ?? given;
-    const shortest = Math.ceil(Buffer.byteLength(text) / tokenizer.longestTokenBytes);
-    if (shortest >= longest) throw this.#promptTooLong(`at least ${shortest}`);
+    const fewest = tokenizer.fewestTokens(text);
+    if (fewest >= longest) throw this.#promptTooLong(`at least ${fewest}`);
     const sampleLength = longest * SAMPLE_CHARACTERS_PER_TOKEN;
+    const encode = (part: string) => turns.run(tokenizer.encodeInParts(part, addSpecialTokens), signal);
     if (text.length > sampleLength) {
-      const { length } = tokenizer.encode(text.slice(0, sampleLength), addSpecialTokens);
+      if (fewest + maxTokens > longest)
+        throw this.#textTooLong(maxTokens, longest - fewest, `at least ${fewest}`);
+      const { length } = await encode(text.slice(0, sampleLength));
       if (length > longest * CERTAIN_EXCESS) throw this.#promptTooLong(`at least ${length}`);
     }
-    return tokenizer.encode(text, addSpecialTokens);
+    return encode(text);
   }
 
   /**
@@ -378,10 +390,14 @@ class Decoder {
     const { maxTokens } = sampling;
     if (maxTokens === undefined) return Math.min(left, this.config.defaults.maxTokens ?? left);
     if (maxTokens <= left) return maxTokens;
+    throw this.#textTooLong(maxTokens, left, String(promptLength));
+  }
+
+  #textTooLong(maxTokens: number, left: number, promptLength: string): TritonError {
     const text =
       `max_tokens of a request to model '${this.modelName}': expected at most ${left}, because ${this.limit} and the ` +
       `prompt has ${promptLength}, got ${maxTokens}`;
-    throw errorFor("INVALID_INPUT", text);
+    return errorFor("INVALID_INPUT", text);
   }
 
   #renderMessages(

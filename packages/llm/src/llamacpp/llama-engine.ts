@@ -278,23 +278,43 @@ export class LlamaEngine {
    * @throws TritonError INVALID_ARG if the prompt or its text is too long
    */
   encode(request: TextRequest): LlamaPrompt {
-    const tokens = request.promptTokens ?? this.#tokenize(request);
-    const { modelName, contextLength } = this;
+    const { modelName } = this;
+    const tokens = request.promptTokens ?? this.#tokenizeWithin(request);
     this.vocabulary.checkTokens(tokens, modelName);
     if (tokens.length === 0) {
       throw errorFor("INVALID_INPUT", `prompt of model '${modelName}': expected at least 1 token, got none`);
     }
-    if (tokens.length >= contextLength) {
-      const text = `prompt of model '${modelName}': expected at most ${contextLength - 1} tokens, because the context has ${contextLength} tokens, got ${tokens.length}`;
+    return { tokens, maxTokens: this.#textLength(request, tokens.length, "") };
+  }
+
+  /**
+   * Tokens that the text of a request may have.
+   *
+   * @throws TritonError INVALID_ARG if they do not fit beside a prompt
+   */
+  #textLength({ sampling }: TextRequest, length: number, atLeast: string): number {
+    const { modelName, contextLength } = this;
+    if (length >= contextLength) {
+      const text = `prompt of model '${modelName}': expected at most ${contextLength - 1} tokens, because the context has ${contextLength} tokens, got ${atLeast}${length}`;
       throw errorFor("INVALID_INPUT", text);
     }
-    const left = contextLength - tokens.length;
-    const { maxTokens = left } = request.sampling;
-    if (maxTokens <= left) return { tokens, maxTokens };
+    const left = contextLength - length;
+    const { maxTokens = left } = sampling;
+    if (maxTokens <= left) return maxTokens;
     const text =
       `max_tokens of a request to model '${modelName}': expected at most ${left}, because the context has ` +
-      `${contextLength} tokens and the prompt has ${tokens.length}, got ${maxTokens}`;
+      `${contextLength} tokens and the prompt has ${atLeast}${length}, got ${maxTokens}`;
     throw errorFor("INVALID_INPUT", text);
+  }
+
+  /** Tokenizes a prompt that may fit: llama.cpp holds the thread meanwhile, for seconds with some megabytes. */
+  #tokenizeWithin(request: TextRequest): LlamaToken[] {
+    const { prompt = "" } = request;
+    // The tokens of a short one are counted.
+    if (prompt.length > this.contextLength) {
+      this.#textLength(request, this.vocabulary.fewestTokens(prompt), "at least ");
+    }
+    return this.#tokenize(request);
   }
 
   #tokenize({ prompt = "", messages }: TextRequest): LlamaToken[] {

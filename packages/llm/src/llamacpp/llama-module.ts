@@ -32,7 +32,12 @@ export interface Llama {
 export interface LlamaModel {
   readonly architecture: string | undefined;
   readonly trainContextSize: number;
-  readonly fileInfo: { readonly metadata: { readonly tokenizer?: LlamaTokenizerMetadata } };
+  readonly fileInfo: {
+    readonly metadata: {
+      readonly general?: { readonly name?: string };
+      readonly tokenizer?: LlamaTokenizerMetadata;
+    };
+  };
   readonly tokens: {
     readonly bos: LlamaToken | null;
     readonly bosString: string | null;

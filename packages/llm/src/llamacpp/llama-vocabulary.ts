@@ -18,12 +18,18 @@ const LONGEST_CHARACTER = 4;
 export class LlamaVocabulary {
   readonly #spellings: readonly string[];
   readonly #kind: string;
+  /** Bytes of the longest token. */
+  #longest: number | undefined;
+  /** True for models whose special tokens take the white space beside them with them, by their name in llama.cpp. */
+  readonly #strips: boolean;
   #ends: readonly LlamaToken[] | undefined;
   /** Token that ends a message of harmony. A text has several messages there, and ends with another token. */
   readonly #messageEnd: LlamaToken | undefined;
 
   constructor(private readonly model: LlamaModel) {
     const { model: kind = "", tokens = [] } = model.fileInfo.metadata.tokenizer?.ggml ?? {};
+    const { general } = model.fileInfo.metadata;
+    this.#strips = /phi-?3|jina/i.test(general?.name ?? "");
     this.#spellings = tokens;
     this.#kind = kind;
     const isHarmony = tokens.includes("<|return|>") && tokens.includes("<|call|>");
@@ -42,6 +48,22 @@ export class LlamaVocabulary {
 
   isEnd(token: LlamaToken): boolean {
     return token !== this.#messageEnd && this.model.isEogToken(token);
+  }
+
+  /**
+   * Smallest number of tokens that a text may have, which its length alone tells. 0 for a vocabulary that may leave parts
+   * of texts out. White space does not count
+   * where special tokens may take it with them.
+   */
+  fewestTokens(text: string): number {
+    const kind = SPELLINGS[this.#kind];
+    if (kind === undefined || this.#kind === "t5") return 0;
+    this.#longest ??= this.#spellings.reduce(
+      (most, one) => Math.max(most, kind === "byte_level" ? one.length : Buffer.byteLength(one)),
+      1,
+    );
+    const kept = this.#strips ? text.replace(/\s+/g, "") : text;
+    return Math.ceil(Buffer.byteLength(kept) / this.#longest);
   }
 
   /** The number of a special token that is spelled like this. */

@@ -335,6 +335,10 @@ describe.each(engines)("with %s", (name, load) => {
     await expect(ask({ tokens: [1, 100] }, { max_tokens: 255 })).rejects.toThrow(
       "max_tokens of a request to model 'llama': expected at most 254, because the context has 256 tokens and the prompt has 2, got 255",
     );
+    // No token of the file has more than six bytes.
+    await expect(ask({ prompt: "\n".repeat(1_000_000) })).rejects.toThrow(
+      /prompt of model 'llama': expected at most 255 tokens, because the context has 256 tokens, got at least \d+/,
+    );
     const tokens = [1, ...Array.from({ length: 200 }, (_, i) => 100 + (i % 50))];
     const full = await ask({ tokens }, { max_tokens: 55, ignore_eos: true });
     expect(full).toMatchObject({ output: 55, reason: "length" });
