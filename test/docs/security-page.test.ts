@@ -28,6 +28,8 @@ import {
   MAX_TENSORS,
 } from "../../packages/http/src/limits.js";
 import { DEFAULT_HTTP_LIMITS } from "../../packages/http/src/server/listening-frontend.js";
+import { MOST_TEMPLATE } from "../../packages/llm/src/chat/chat-template.js";
+import { MOST_DEPTH, OWN_BYTES, OWN_STEPS } from "../../packages/llm/src/chat/render-budget.js";
 import { MOST_TOOLS } from "../../packages/llm/src/openai/chat-request.js";
 import { MOST_INPUTS } from "../../packages/llm/src/openai/embeddings.js";
 import { MAX_BODY_SIZE, MAX_CHOICES } from "../../packages/llm/src/openai/openai-handler.js";
@@ -98,6 +100,10 @@ const limits: Readonly<Record<string, string>> = {
   "choices of an OpenAI request": count(MAX_CHOICES),
   "tools of a chat": count(MOST_TOOLS),
   "inputs of an embeddings request": count(MOST_INPUTS),
+  "steps of a chat template": count(OWN_STEPS),
+  "values of a chat template": bytes(OWN_BYTES),
+  "calls of macros within each other": count(MOST_DEPTH),
+  "characters of a chat template": count(MOST_TEMPLATE),
   "levels of JSON that an OpenAI request passes on": count(MOST_LEVELS),
 };
 

@@ -207,12 +207,12 @@ function valuesOf(values: Readonly<Record<string, unknown>>, size: ReadSize): Re
 class TemplateRejection extends Error {}
 
 /** Characters of a template, several times those of the longest one. */
-const MOST_CHARACTERS = 2 ** 18;
+export const MOST_TEMPLATE = 2 ** 18;
 
 function compile(text: string, label: string): Compiled {
   try {
-    if (text.length > MOST_CHARACTERS) {
-      throw new RangeError(`expected at most ${MOST_CHARACTERS} characters, got ${text.length}`);
+    if (text.length > MOST_TEMPLATE) {
+      throw new RangeError(`expected at most ${MOST_TEMPLATE} characters, got ${text.length}`);
     }
     return { program: parse(templateTokens(text.replace(/\r\n?/g, "\n"))), label };
   } catch (error) {

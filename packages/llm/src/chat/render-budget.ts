@@ -1,6 +1,6 @@
 /** Steps and bytes of a render that do not depend on the request: about 30 ms of work. */
-const OWN_STEPS = 100_000;
-const OWN_BYTES = 2 ** 24;
+export const OWN_STEPS = 100_000;
+export const OWN_BYTES = 2 ** 24;
 
 /** Steps and bytes for each value of JSON that the request brings, and for each character. */
 const STEPS_OF_VALUE = 1_000;
@@ -12,7 +12,7 @@ const BYTES_OF_CHARACTER = 16;
 const MOST_BYTES = 2 ** 29;
 
 /** Calls of macros within each other. Each takes about two kilobytes of the stack. */
-const MOST_DEPTH = 200;
+export const MOST_DEPTH = 200;
 
 /** Steps between two places at which a render can pause: about a millisecond. */
 const STEPS_OF_PART = 5_000;
