@@ -5,7 +5,7 @@ import { Client, credentials, Metadata, type StatusObject } from "@grpc/grpc-js"
 import { run } from "@tritonjs/cli";
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
-import { batch, type Triton, type TritonOptions } from "@tritonjs/core";
+import { batch, type InferRequest, type Triton, type TritonOptions } from "@tritonjs/core";
 import type { RolloutReport } from "@tritonjs/core/rollout";
 import { encodeMessage, inference, inferencePath } from "@tritonjs/protocol/grpc";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -13,6 +13,9 @@ import { RepositoryFolder } from "../golden/support/repository-folder.js";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 import { openTriton } from "./support/open-triton.js";
+
+const X = [{ name: "x", dtype: "FP32", shape: [1] }] as const;
+type Request = InferRequest<typeof X>;
 
 const users = Array.from({ length: 40 }, (_, i) => `user-${i}`);
 
@@ -120,6 +123,76 @@ it("gRPC starts and reads a rollout with a parameter of RepositoryModelLoad", as
   expect(await load('{"from":1,"to":2,"share":10}')).toMatchObject({ share: 10, state: "running" });
   expect(await load('{"action":"promote"}')).toMatchObject({ state: "promoted" });
   expect(await load("{}")).toMatchObject({ share: 100 });
+});
+
+describe.each([0, 1])("with %i frontend threads, no step passes on requests in flight", (threads) => {
+  const kinds = ["HTTP", "gRPC", "streams over HTTP"] as const;
+  it.each(kinds)("of %s, nor on the answers beside them", async (kind) => {
+    const decoupled = kind === "streams over HTTP";
+    const triton = openTriton({ exitTimeoutSecs: 0, logInfo: false, logWarning: false });
+    let hanging = 0;
+    for (const modelVersion of [1, 2]) {
+      const answer = async (x: number) => {
+        if (modelVersion === 2 && x % 2 === 1) {
+          hanging++;
+          await new Promise(() => {});
+        }
+        return { y: [[x]] };
+      };
+      triton.bind({
+        modelName: "m",
+        modelVersion,
+        inputs: X,
+        outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+        inferFunc: (decoupled
+          ? async function* ([request]: readonly Request[]) {
+              yield [{ y: [[0]] }];
+              yield [await answer(request!.inputs.x!.data[0]!)];
+            }
+          : (requests: readonly Request[]) =>
+              Promise.all(requests.map(({ inputs }) => answer(inputs.x!.data[0]!)))) as never,
+        config: { maxBatchSize: 1, decoupled, instanceGroup: [{ count: 64, kind: "KIND_CPU" }] },
+      });
+    }
+    const { addresses } = await triton.serve({ frontendThreads: threads });
+    const url = addresses.http!.url;
+    const grpc = new GrpcClient(addresses.grpc!.url);
+    const leaves = new AbortController();
+    onTestFinished(async () => {
+      leaves.abort();
+      await grpc.close();
+    });
+    const steps = [{ share: 100, forSeconds: 0, minRequests: 21 }];
+    await triton.rollout("m", { from: 1, to: 2, steps });
+    const send = async (x: number): Promise<unknown> => {
+      const { signal } = leaves;
+      const inputs = { x: { datatype: "FP32", shape: [1, 1], data: [x] } } as const;
+      if (kind === "gRPC") return grpc.infer("m", { inputs, signal } as never);
+      const [action, body] = decoupled
+        ? ["generate_stream", { x: [x] }]
+        : ["infer", { inputs: [{ name: "x", ...inputs.x }] }];
+      const options = { method: "POST", body: JSON.stringify(body), signal };
+      return (await fetch(`${url}/v2/models/m/${action}`, options)).text();
+    };
+    for (let x = 1; x < 40; x += 2) send(x).catch(() => {});
+    await expect.poll(() => hanging).toBe(20);
+    await Promise.all(Array.from({ length: 20 }, (_, i) => send(2 * i)));
+    await send(100);
+    const { body } = await ask(url);
+    expect(body).toMatchObject({
+      state: "running",
+      inFlight: 20,
+      verdict: { new: { requests: 21, errors: 0 } },
+    });
+    expect(body.waitsFor).toContain("version 2 has 20 requests in flight, the oldest for ");
+    // Their callers leave, which is not an answer either.
+    leaves.abort();
+    await expect.poll(async () => (await ask(url)).body.inFlight).toBe(0);
+    expect((await ask(url)).body).toMatchObject({
+      state: "running",
+      waitsFor: "the callers of 20 of 41 requests to version 2 left before an answer",
+    });
+  });
 });
 
 it("the routes belong to the restricted group model-repository", async () => {

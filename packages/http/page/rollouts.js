@@ -10,7 +10,7 @@ export function Rollouts({ rollouts }) {
 }
 
 function RolloutCard({ rollout }) {
-  const { model, from, to, state, share, nextStepInSeconds, verdict } = rollout;
+  const { model, from, to, state, share, nextStepInSeconds, waitsFor, inFlight, verdict } = rollout;
   const { old, new: fresh, reasons, agreement, drift, shadow } = verdict;
   const next = nextStepInSeconds === undefined ? "" : `, next step in ${Math.ceil(nextStepInSeconds)} s`;
   const rate = ({ requests, errors }) => `${number(errors)} of ${number(requests)}`;
@@ -21,6 +21,7 @@ function RolloutCard({ rollout }) {
   const rows = [
     ["Share", `${number(100 - share)}%`, `${number(share)}%`],
     ["Errors", rate(old), rate(fresh)],
+    ["In flight", "–", number(inFlight)],
     ...old.latency.map((entry) => [
       `p50 / p90 / p99, ${entry.class}`,
       times(old, entry.class),
@@ -39,6 +40,7 @@ function RolloutCard({ rollout }) {
         ${rows.map(([title, a, b]) => html`<tr><td>${title}</td><td class="number">${a}</td><td class="number">${b}</td></tr>`)}
       </tbody>
     </table>
+    ${waitsFor && html`<p>The step waits: ${waitsFor}.</p>`}
     ${agreement.map(
       ({ output, compared, disagreements }) =>
         html`<p>Output ${output}: ${number(disagreements)} of ${number(compared)} answers disagree.</p>`,

@@ -59,6 +59,8 @@ interface Report {
   readonly to: number;
   readonly state: string;
   readonly share: number;
+  readonly waitsFor?: string;
+  readonly inFlight: number;
   readonly verdict: {
     readonly decision: string;
     readonly reasons: readonly { readonly check: string; readonly text: string }[];
@@ -96,7 +98,7 @@ function reasonOf(error: unknown): string {
   return TritonError.from(cause ?? error).message;
 }
 
-function textOf({ model, from, to, state, share, verdict }: Report): string {
+function textOf({ model, from, to, state, share, waitsFor, inFlight, verdict }: Report): string {
   const version = (name: string, { requests, errors }: Report["verdict"]["old"]) =>
     `  version ${name}: ${requests} requests, ${errors} errors\n`;
   const reasons = verdict.reasons.map(({ check, text }) => `  ${check}: ${text}\n`).join("");
@@ -104,6 +106,8 @@ function textOf({ model, from, to, state, share, verdict }: Report): string {
     `${model}: ${from} -> ${to}, ${state.replace("_", " ")}, ${share}% of the requests, ${verdict.decision}\n` +
     version(String(from), verdict.old) +
     version(String(to), verdict.new) +
+    (inFlight > 0 ? `  in flight: ${inFlight}\n` : "") +
+    (waitsFor === undefined ? "" : `  the step waits: ${waitsFor}\n`) +
     (verdict.shadow.answered > 0 ? `  shadows: ${verdict.shadow.answered}\n` : "") +
     reasons
   );

@@ -262,7 +262,8 @@ export function sendInProcess(
   if (callers === undefined) sender.sampled = model.tracing?.sample(model.name);
   request.trace = sender.sampled ?? options.parentTrace?.child(model.name);
   try {
-    const answering = options.anyVersion === true ? model.chosen(request) : model;
+    const isSent = signal?.aborted !== true;
+    const answering = options.anyVersion === true && isSent ? model.chosen(request) : model;
     return sendFor(signal && new Caller(signal), answering, request, sender);
   } catch (error) {
     sender.sampled?.release();

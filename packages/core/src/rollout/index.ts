@@ -478,7 +478,7 @@ export class Rollouts implements RolloutServer {
   }
 
   #saveLater(): void {
-    if (!this.#saveAlarm.isSet) this.#saveAlarm.set(SAVE_EVERY_MS);
+    if (!this.#closed && !this.#saveAlarm.isSet) this.#saveAlarm.set(SAVE_EVERY_MS);
   }
 
   #saveAll(): void {

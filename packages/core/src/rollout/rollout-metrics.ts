@@ -23,6 +23,9 @@ export function rolloutFamilies(reports: () => readonly RolloutReport[]): Collec
     family("share", "gauge", "Percentage of the requests that the new version gets", ({ share }) => [
       [{}, share],
     ]),
+    family("in_flight", "gauge", "Requests to the new version, and copies, that are not over", (report) => [
+      [{}, report.inFlight],
+    ]),
     family("state", "gauge", "1 for the present state of the rollout", ({ state }) => [[{ state }, 1]]),
     family("requests_total", "counter", "Requests of the rollout that are over, by version", (report) =>
       arms(report).map(({ version, requests }) => [{ version: String(version) }, requests] as const),

@@ -23,7 +23,10 @@ export interface RolloutStep {
   /** Percentage of the requests that the new version gets. */
   readonly share: number;
   readonly forSeconds: number;
-  /** Requests that the new version has to answer before the next step. @default 0 */
+  /**
+   * Requests and copies that the new version has to answer in the step. Errors are answers; requests in flight are not.
+   * @default 0
+   */
   readonly minRequests?: number;
 }
 

@@ -6,6 +6,7 @@ import { Alarm, type Clock, quietTimers } from "../system/clock.js";
 import type { SavedSketch } from "./drift-sketch.js";
 import type { ResolvedRollout, RolloutStep } from "./rollout-options.js";
 import { ShadowRequests } from "./shadow-requests.js";
+import { type CallEnd, RoutedCall, type SavedProgress, StepProgress } from "./step-progress.js";
 import { type SavedVerdict, type Verdict, VerdictEvidence } from "./verdict.js";
 
 /** State of a rollout. `promoted` and `rolled_back` are its ends: all requests without a version get one version then. */
@@ -24,6 +25,10 @@ export interface RolloutReport {
   readonly steps: readonly Required<RolloutStep>[];
   /** Seconds until the next step; undefined while none is due. */
   readonly nextStepInSeconds: number | undefined;
+  /** Why the present step goes on although its time is over; undefined if it does not. */
+  readonly waitsFor: string | undefined;
+  /** Requests to the new version, and copies, that are not over. */
+  readonly inFlight: number;
   readonly verdict: Verdict;
 }
 
@@ -44,7 +49,8 @@ export interface SavedRollout {
   readonly step: number;
   /** Milliseconds of the present step that have passed. */
   readonly stepMs: number;
-  readonly stepRequests: number;
+  /** Undefined in a file of a version that counted requests in flight too. */
+  readonly progress: SavedProgress | undefined;
   readonly seed: number;
   readonly evidence: SavedVerdict;
   readonly reasons: Verdict["reasons"];
@@ -64,6 +70,8 @@ export interface RolloutServer {
 
 /** Observations between two looks at the verdict. */
 const LOOK_EVERY = 8;
+/** Share of callers that may leave besides those who also leave the old version, if the verdict has no tolerance. */
+const DEFAULT_TOLERANCE = 0.01;
 
 /**
  * One rollout: divides the requests to a model that name no version, moves from step to step, and ends when its verdict
@@ -79,8 +87,7 @@ const LOOK_EVERY = 8;
 export class LiveRollout implements VersionRouter {
   readonly evidence: VerdictEvidence;
   readonly #shadows: ShadowRequests | undefined;
-  readonly #old: ArmObserver;
-  readonly #new: ArmObserver;
+  readonly #progress: StepProgress;
   readonly #random: () => number;
   readonly #salt: number;
   readonly #alarm: Alarm;
@@ -90,7 +97,6 @@ export class LiveRollout implements VersionRouter {
   #stepStart: number;
   /** Milliseconds of the step before its last pause. */
   #stepMs = 0;
-  #stepRequests = 0;
   /** Share of the requests that the new version got lately: keys with many requests make it differ from the share. */
   #measured: number | undefined;
   #observations = 0;
@@ -107,21 +113,15 @@ export class LiveRollout implements VersionRouter {
     const { from, to, limits, shadow, share } = options;
     const seed = saved?.seed ?? options.seed;
     this.evidence = new VerdictEvidence(limits, { old: from, new: to });
-    this.#shadows = shadow && new ShadowRequests(shadow, server.clock, this.evidence);
-    this.#old = new ArmObserver(this, false);
-    this.#new = new ArmObserver(this, true);
+    this.#progress = new StepProgress(to, limits.errors?.tolerance ?? DEFAULT_TOLERANCE);
+    this.#shadows = shadow && new ShadowRequests(shadow, server.clock, this.evidence, this.#progress);
     this.#random = randomNumbers(seed);
     this.#salt = hashOf(`${model}/${from}/${to}/${seed}`, 0);
-    this.#alarm = new Alarm(quietTimers(server.clock) as Clock, () => this.#endStep());
+    this.#alarm = new Alarm(quietTimers(server.clock) as Clock, () => this.#timeIsOver());
     this.#share = share;
     this.#stepStart = server.clock.now();
     if (saved !== undefined) this.#restore(saved);
     this.#setAlarm();
-  }
-
-  /** Time on the clock, in milliseconds. */
-  get now(): number {
-    return this.server.clock.now();
   }
 
   get from(): number {
@@ -164,7 +164,10 @@ export class LiveRollout implements VersionRouter {
   route(request: InferenceRequest, found: ModelVersion): ModelVersion {
     const [from, to] = [this.#version(this.from), this.#version(this.to)];
     const open = this.#sequenceVersion(request, [from, to]);
-    if (open !== undefined) return open;
+    if (open !== undefined) {
+      if (!this.isOver) this.#follow(request, open === to, false);
+      return open;
+    }
     if (this.isOver || from === undefined || to === undefined) return found;
     const crash = to.instances.unhealthyReason;
     if (crash !== undefined) {
@@ -174,27 +177,39 @@ export class LiveRollout implements VersionRouter {
     this.#look(request);
     const isNew = this.#isNew(request);
     this.#measured = (this.#measured ?? this.#share / 100) * 0.998 + (isNew ? 0.002 : 0);
-    if (isNew) this.#stepRequests++;
-    request.observe(isNew ? this.#new : this.#old);
+    this.#follow(request, isNew, true);
     if (!isNew && this.#shadows !== undefined) this.#shadow(request, from, to);
     return isNew ? to : from;
   }
 
+  /** @param isEvidence false for the later requests of a sequence, whose version was not chosen by the share */
+  #follow(request: InferenceRequest, isNew: boolean, isEvidence: boolean): void {
+    const call = new ObservedCall(this, isNew, this.server.clock.now(), isEvidence);
+    this.#progress.begin(call);
+    request.observe(call);
+  }
+
   /** A request is over. */
-  observed(request: InferenceRequest, isNew: boolean, failed: boolean): void {
+  ended(call: ObservedCall, how: CallEnd, request: InferenceRequest, startMs: number): void {
+    const now = this.server.clock.now();
+    // The verdict is also about answers of the response cache.
+    const isCached = how === "answered" && !request.executing;
+    this.#progress.end(call, isCached ? "unknown" : how, now);
     if (this.isOver || this.#removed) return;
-    const { clock } = this.server;
-    const observation = {
-      isNew,
-      failed,
-      class: this.#classOf(request),
-      start: request.queueStart,
-      end: clock.now(),
-      key: this.#keyHash(request),
-    };
-    this.evidence.request(observation, Math.min(0.999, Math.max(this.#share / 100, this.#measured ?? 0)));
-    this.judge(failed);
-    if (this.#isStepDue) this.#endStep();
+    if (call.isEvidence && (how === "answered" || how === "failed")) {
+      const failed = how === "failed";
+      const observation = {
+        isNew: call.isNew,
+        failed,
+        class: this.#classOf(request),
+        start: startMs,
+        end: now,
+        key: this.#keyHash(request),
+      };
+      this.evidence.request(observation, Math.min(0.999, Math.max(this.#share / 100, this.#measured ?? 0)));
+      this.judge(failed);
+    }
+    this.#endStep();
   }
 
   /** Looks at the verdict, not after each observation unless it has to. */
@@ -285,6 +300,8 @@ export class LiveRollout implements VersionRouter {
       steps,
       nextStepInSeconds:
         due === undefined ? undefined : Math.max(0, Math.round(due - this.server.clock.now()) / 1000),
+      waitsFor: this.#isStepDue ? this.#obstacle : undefined,
+      inFlight: this.#progress.inFlight,
       verdict: this.evidence.verdict(),
     };
   }
@@ -302,7 +319,7 @@ export class LiveRollout implements VersionRouter {
       share: this.#share,
       step: this.#step,
       stepMs: this.#passedMs,
-      stepRequests: this.#stepRequests,
+      progress: this.#progress.save(this.server.clock.now()),
       seed: this.options.seed,
       evidence: this.evidence.save(),
       reasons: this.isOver ? this.evidence.reasons() : [],
@@ -315,12 +332,12 @@ export class LiveRollout implements VersionRouter {
     this.#alarm.callOff();
   }
 
-  #restore({ state, share, step, stepMs, stepRequests, evidence, reasons }: SavedRollout): void {
+  #restore({ state, share, step, stepMs, progress, evidence, reasons }: SavedRollout): void {
     this.#state = state;
     this.#share = share;
     this.#step = Math.min(step, Math.max(0, this.options.steps.length - 1));
     this.#stepMs = stepMs;
-    this.#stepRequests = stepRequests;
+    if (progress !== undefined) this.#progress.restore(progress);
     this.evidence.restore(evidence);
     for (const reason of reasons) if (reason.check === "availability") this.evidence.found(reason);
   }
@@ -398,7 +415,10 @@ export class LiveRollout implements VersionRouter {
 
   #shadow(request: InferenceRequest, from: ModelVersion, to: ModelVersion): void {
     try {
-      this.#shadows!.follow(request, from, to, () => this.judge(false));
+      this.#shadows!.follow(request, from, to, () => {
+        this.judge(false);
+        this.#endStep();
+      });
     } catch {
       // See above.
     }
@@ -427,12 +447,29 @@ export class LiveRollout implements VersionRouter {
     if (end !== undefined && !this.#removed) this.#alarm.set(Math.max(0, end - this.server.clock.now()));
   }
 
-  /** Begins the next step, once the present one has lasted long enough and has had its requests. */
-  #endStep(): void {
-    const { steps, promote } = this.options;
+  /** Why the present step cannot end; undefined if it can, or if there is none. */
+  get #obstacle(): string | undefined {
+    const { steps } = this.options;
     const step = steps[this.#step];
-    if (step === undefined || this.#state !== "running" || !this.#isStepDue) return;
-    if (this.#stepRequests < step.minRequests) return;
+    const isLast = this.#step + 1 === steps.length;
+    return step && this.#progress.obstacle(step.minRequests, isLast, this.server.clock.now());
+  }
+
+  /** The time of the present step is over. If the step cannot end yet, the log says why. */
+  #timeIsOver(): void {
+    this.#endStep();
+    const obstacle = this.#isStepDue ? this.#obstacle : undefined;
+    if (obstacle === undefined) return;
+    this.server.log.info(`rollout of model '${this.model}' stays at ${this.#share}%: ${obstacle}`, {
+      model: this.model,
+      version: String(this.to),
+    });
+  }
+
+  /** Begins the next step, once the time of the present one is over and nothing stands in its way. */
+  #endStep(): void {
+    if (this.#removed || !this.#isStepDue || this.#obstacle !== undefined) return;
+    const { steps, promote } = this.options;
     this.judge();
     if (this.#state !== "running") return;
     if (this.#step + 1 < steps.length) {
@@ -440,7 +477,7 @@ export class LiveRollout implements VersionRouter {
       this.#share = steps[this.#step]!.share;
       this.#measured = undefined;
       this.#stepMs = 0;
-      this.#stepRequests = 0;
+      this.#progress.nextStep();
       this.#stepStart = this.server.clock.now();
       this.#setAlarm();
       this.#tell("step");
@@ -485,24 +522,26 @@ export class LiveRollout implements VersionRouter {
   }
 }
 
-/** Reports what becomes of the requests of one version. */
-class ArmObserver implements RequestObserver {
+/** Reports the end of a request to its rollout. */
+class ObservedCall extends RoutedCall implements RequestObserver {
   constructor(
     private readonly rollout: LiveRollout,
-    private readonly isNew: boolean,
-  ) {}
+    isNew: boolean,
+    startMs: number,
+    readonly isEvidence: boolean,
+  ) {
+    super(isNew, startMs);
+  }
 
   settled(request: InferenceRequest, error: TritonError | undefined): void {
-    // A client that left says nothing about the version.
-    if (error?.code === "CANCELLED") return;
-    this.rollout.observed(request, this.isNew, error !== undefined);
+    const how = error === undefined ? "answered" : error.code === "CANCELLED" ? "left" : "failed";
+    this.rollout.ended(this, how, request, request.queueStart);
   }
 
   refused(request: InferenceRequest, error: unknown): void {
     // The fault of a request that is invalid is not the version's: both have the same inputs.
-    if (TritonError.from(error).code === "INVALID_ARG") return;
-    request.queueStart = this.rollout.now;
-    this.rollout.observed(request, this.isNew, true);
+    const how = TritonError.from(error).code === "INVALID_ARG" ? "unknown" : "failed";
+    this.rollout.ended(this, how, request, this.startMs);
   }
 }
 

@@ -4,6 +4,7 @@ import { InferenceRequest, type RequestObserver } from "../request/inference-req
 import type { Clock } from "../system/clock.js";
 import { copyTensor } from "../tensor-rows.js";
 import { type ShadowOptions, shadowParameters } from "./rollout-options.js";
+import { RoutedCall, type StepProgress } from "./step-progress.js";
 import type { VerdictEvidence } from "./verdict.js";
 
 type Tensors = ReadonlyMap<string, Tensor>;
@@ -30,6 +31,7 @@ export class ShadowRequests {
     private readonly options: Required<ShadowOptions>,
     private readonly clock: Clock,
     private readonly evidence: VerdictEvidence,
+    private readonly progress: StepProgress,
   ) {}
 
   /**
@@ -63,8 +65,13 @@ export class ShadowRequests {
       return;
     }
     this.#inFlight++;
+    const call = new RoutedCall(true, now);
+    this.progress.begin(call);
     const settled = (answer: Tensors | undefined) => {
       this.#inFlight--;
+      const isCached = answer !== undefined && !request.executing;
+      const how = answer === undefined ? "failed" : "answered";
+      this.progress.end(call, isCached ? "unknown" : how, this.clock.now());
       if (onLoop) this.#keepToLoad(this.clock.now() - now, this.clock.now());
       this.evidence.shadowed(turn.outputsOfOld, answer, turn.oldMs, copy.ms, this.clock.now());
       turn.onCompared();

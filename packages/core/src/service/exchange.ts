@@ -204,7 +204,7 @@ export class Exchange implements ClientSender {
     try {
       this.#service.assertOpen();
       const content = requestOf(request, this.model.name);
-      if (this.#version === "") this.#choose(content);
+      if (this.#version === "" && this.#client?.gone !== true) this.#choose(content);
       const handle = sendFor(this.#client, this.model, content, this);
       if (!handle.settled) this.#handle = handle;
     } catch (error) {
