@@ -54,6 +54,10 @@ export function describeOnnxModel(
   const label = modelLabel(model);
   return {
     inputs: file.inputs.map((value) => toSpec(value, "input", session?.inputs)),
+    // A weight of a type that cannot pass is not an input for anyone.
+    optionalInputs: file.optionalInputs
+      .filter(({ elementType }) => elementType !== undefined && dataTypeOf(elementType) !== undefined)
+      .map((value) => toSpec(value, "input", session?.inputs)),
     outputs: withClassNames(
       file.outputs.map((value) => toSpec(value, "output", session?.outputs)),
       file.classNames,

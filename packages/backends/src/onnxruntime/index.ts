@@ -58,6 +58,11 @@ async function openRepositoryModel(source: ModelSource, backendName?: string): P
   await assertInside(source.directory, configBeside(model), linkedDirectories(source.settings));
   const { config, settings, warn } = source;
   const precision = requestedPrecision(config);
+  const defaulted = config.input.find(({ optional }) => optional);
+  if (precision !== undefined && defaulted !== undefined) {
+    const text = `precision_mode ${precision}: expected no optional input, because another form keeps no default, got '${defaulted.name}'`;
+    throw errorFor("INVALID_CONFIG", text);
+  }
   const form = precision === undefined ? model : await precisionForm(model, precision, settings);
   const options = { model: form, onWarning: warn, ...onnxOptionsOf(config, settings) };
   const hosting = hostingOf(source, ["worker", "process"], !mayBeNative(options));

@@ -8,6 +8,7 @@ import {
 import { joinInputsIn, requestedBy, type Tensors, totalRows } from "@tritonjs/core/internal";
 import { errorFor, type ModelConfig, type Tensor, TritonError } from "@tritonjs/protocol";
 import { BoundRun } from "./bound-run.js";
+import { withDefaults } from "./default-inputs.js";
 import { NativeRun } from "./native-run.js";
 import type { NativeModel } from "./native-session.js";
 import type { OrtApi } from "./ort-c-api.js";
@@ -77,7 +78,8 @@ export class NativeExecutor implements Executor {
       const isJoined = execution.requests.length > 1 || execution.layout !== undefined;
       const loading = sourcesToLoad(execution, (name, tensor) => !isJoined && run.takes(name, tensor));
       if (loading.length > 0) await Promise.all(loading);
-      const inputs = joinInputsIn(execution, (name) => (byteSize) => run.memory.of(name, byteSize));
+      const given = joinInputsIn(execution, (name) => (byteSize) => run.memory.of(name, byteSize));
+      const inputs = withDefaults(given, run.session.defaults);
       execution.inputsReady();
       const kept = isJoined ? undefined : execution.requests[0]!.innerOutputs;
       const requested = requestedBy(execution.requests);

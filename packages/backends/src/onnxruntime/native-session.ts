@@ -1,5 +1,6 @@
-import type { NativeFunction } from "@tritonjs/core/internal";
+import type { NativeFunction, Tensors } from "@tritonjs/core/internal";
 import { ConcurrencyGate, errorFor, fromOnnxType, TritonError } from "@tritonjs/protocol";
+import { externalDataEntry, takeDefaults } from "./default-inputs.js";
 import type { SessionTensors } from "./describe-onnx-model.js";
 import { appendProvider, ProviderUnavailable, registerProviderLibrary } from "./execution-providers.js";
 import { advice } from "./gpu-doctor.js";
@@ -14,6 +15,8 @@ export interface NativeSession {
   readonly address: number;
   readonly inputs: readonly NativeTensor[];
   readonly outputs: readonly NativeTensor[];
+  /** Values of inputs that a run may lack. */
+  readonly defaults: Tensors;
   /** Execution providers by preference; the last is `cpu`. */
   readonly providers: readonly string[];
   /**
@@ -85,6 +88,7 @@ function deviceMemoryOf(api: OrtApi, [first]: readonly ProviderRequest[]): Devic
  */
 async function open(api: OrtApi, data: SessionData, warn: (text: string) => void): Promise<NativeSession> {
   const { model, native } = data;
+  const { content, defaults } = await takeDefaults(data);
   const requests = data.providers.map(providerRequest);
   let chain = requests.filter(({ name }) => name !== "cpu");
   let settings: number | undefined;
@@ -93,7 +97,7 @@ async function open(api: OrtApi, data: SessionData, warn: (text: string) => void
       registerProviderLibrary(api, name, path);
     }
     for (;;) {
-      settings = createSettings(api, data);
+      settings = createSettings(api, data, externalDataEntry(model, content));
       if (chain.some(hasGraphs)) assertGraphs(api);
       const appended = appendProviders(api, settings, chain, data, warn);
       const isAlone = appended.some(({ name }) => ALONE.has(name));
@@ -102,7 +106,7 @@ async function open(api: OrtApi, data: SessionData, warn: (text: string) => void
       let address: number;
       try {
         const options = settings;
-        address = await load(() => create(api, model, options));
+        address = await load(() => create(api, content ?? model, options));
       } catch (error) {
         const [failed, next] = appended;
         if (failed !== undefined && hasGraphs(failed)) {
@@ -134,6 +138,7 @@ async function open(api: OrtApi, data: SessionData, warn: (text: string) => void
         address,
         inputs: nativeTensors(api, address, "input"),
         outputs: nativeTensors(api, address, "output"),
+        defaults,
         providers: [...appended.map(({ name }) => name), "cpu"],
         call: (run) => (graphLane === undefined ? inLane(run) : graphLane.run(() => inLane(run), undefined)),
         capturesGraphs,
@@ -276,7 +281,11 @@ const LEVELS: Readonly<Record<string, number>> = { disabled: 0, basic: 1, extend
  * @returns the address of the options
  * @throws TritonError INTERNAL for values that ONNX Runtime refuses
  */
-function createSettings(api: OrtApi, { sessionOptions: settings, native }: SessionData): number {
+function createSettings(
+  api: OrtApi,
+  { sessionOptions: settings, native }: SessionData,
+  entries: Readonly<Record<string, string>> = {},
+): number {
   const options = api.read((to) => api.createSessionOptions(to));
   try {
     api.environment(native.globalThreads);
@@ -292,7 +301,7 @@ function createSettings(api: OrtApi, { sessionOptions: settings, native }: Sessi
     if (settings.enableCpuMemArena === false) api.check(api.disableCpuMemArena(options));
     if (settings.enableMemPattern === false) api.check(api.disableMemPattern(options));
     api.check(api.setSessionLogSeverityLevel(options, Number(settings.logSeverityLevel)));
-    for (const [key, value] of Object.entries(extra as Readonly<Record<string, string>>)) {
+    for (const [key, value] of Object.entries({ ...(extra as object), ...entries })) {
       api.check(api.addSessionConfigEntry(options, key, String(value)));
     }
     return options;

@@ -24,6 +24,7 @@ import {
   type ModelConfig,
   TritonError,
 } from "@tritonjs/protocol";
+import { defaultInputsOf, refuseUnknownInputs } from "./default-inputs.js";
 import {
   describeOnnxModel,
   lacksShapes,
@@ -58,6 +59,8 @@ export class OnnxBackend implements Backend {
   readonly #nativeOnly: readonly string[];
   /** A session for each GPU, and one for the CPU. */
   readonly #native = new Map<number, NativeModel>();
+  /** Inputs with a default that the configuration makes optional. */
+  #defaultInputs: readonly string[] = [];
   #file: OnnxFile | undefined;
   #description: ModelDescription | undefined;
   #opened: OpenedWorker | undefined;
@@ -101,6 +104,7 @@ export class OnnxBackend implements Backend {
     const chosen = this.#chooseEngine(device, first.group.hosting, planned.length);
     // Reports faults of the file without opening a session.
     if (!lacksShapes(this.#readFile())) this.#describeFile("api" in chosen);
+    this.#defaultInputs = defaultInputsOf(this.#readFile(), config);
     if ("api" in chosen) {
       const session = await this.#nativeModel(device, config.name).open(chosen.api);
       return describeOnnxModel(this.#model, describeSession(session), this.#readFile(), true);
@@ -122,6 +126,9 @@ export class OnnxBackend implements Backend {
 
   createExecutor(context: ExecutorContext): Executor {
     const { info, instanceCount, placement } = context;
+    const file = this.#readFile();
+    this.#defaultInputs = defaultInputsOf(file, info.modelConfig);
+    refuseUnknownInputs(file, this.#defaultInputs, info.modelConfig);
     const chosen = this.#chooseEngine(info.device, context.hosting, instanceCount);
     if ("api" in chosen) {
       if (placement.index === 0) {
@@ -223,13 +230,15 @@ export class OnnxBackend implements Backend {
       globalThreads,
       ...settings
     } = this.options;
-    const { inputs } = this.#readFile();
+    const file = this.#readFile();
+    const inputs = [...file.inputs, ...file.optionalInputs];
     return {
       isWasm: this.#engine === "wasm",
       model: this.#model,
       providers: providersFor(device, executionProviders),
       strict: strictProviders,
       sessionOptions: sessionOptions(settings, instanceCount),
+      defaultInputs: this.#defaultInputs,
       scalars: inputs.filter(({ dims }) => dims?.length === 0).map(({ name }) => name),
       ranksUnknown: inputs.filter(({ dims }) => dims === undefined).map(({ name }) => name),
       native: definedMembers({ library, providerLibraries, runConfig, globalThreads }),

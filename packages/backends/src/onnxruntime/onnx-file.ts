@@ -22,6 +22,8 @@ export interface OnnxValue {
 /** The inputs and outputs that an ONNX file declares. */
 export interface OnnxDescription {
   readonly inputs: readonly OnnxValue[];
+  /** Inputs with a default, which is an initializer of the same name. */
+  readonly optionalInputs: readonly OnnxValue[];
   readonly outputs: readonly OnnxValue[];
 }
 
@@ -50,16 +52,18 @@ export function readOnnx(model: string | Uint8Array): OnnxDescription {
   try {
     const graph = messages(source, 0, source.length, MODEL.graph)[0];
     if (graph === undefined) throw new RangeError("it has no graph");
-    const weights = new Set(
-      messages(source, graph.start, graph.end, GRAPH.initializer).map((tensor) =>
-        fieldText(source, tensor, TENSOR.name),
-      ),
+    const parts = (field: number) => messages(source, graph.start, graph.end, field);
+    const nameOf = (tensor: Span) => fieldText(source, tensor, TENSOR.name);
+    const weights = new Set(parts(GRAPH.initializer).map(nameOf));
+    const sparse = parts(GRAPH.sparseInitializer).flatMap(({ start, end }) =>
+      messages(source, start, end, SPARSE.values).map(nameOf),
     );
-    const values = (field: number) =>
-      messages(source, graph.start, graph.end, field).map((value) => readValue(source, value));
+    const values = (field: number) => parts(field).map((value) => readValue(source, value));
+    const inputs = values(GRAPH.input).filter(({ name }) => !sparse.includes(name));
     return {
-      // Old files list their weights among the inputs.
-      inputs: values(GRAPH.input).filter(({ name }) => !weights.has(name)),
+      // Old files list all their weights among the inputs.
+      inputs: inputs.filter(({ name }) => !weights.has(name)),
+      optionalInputs: inputs.filter(({ name }) => weights.has(name)),
       outputs: values(GRAPH.output),
     };
   } finally {

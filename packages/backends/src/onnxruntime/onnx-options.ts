@@ -112,9 +112,13 @@ export interface SessionData {
   /** True for WebAssembly, even if `onnxruntime-node` can be loaded. */
   readonly isWasm?: boolean;
   readonly model: string | Uint8Array;
+  /** Bytes of the model if they differ from those of `model`, whose folder has the files of its external data. */
+  readonly content?: Uint8Array;
   readonly providers: readonly ExecutionProvider[];
   readonly strict: boolean;
   readonly sessionOptions: Readonly<Record<string, unknown>>;
+  /** Inputs with a default in the model's file that requests may leave out. */
+  readonly defaultInputs?: readonly string[];
   /** Inputs that have no dimensions in the model's file. */
   readonly scalars: readonly string[];
   /** Inputs whose rank the model's file leaves open. */

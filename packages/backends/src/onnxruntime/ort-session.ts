@@ -11,6 +11,7 @@ import type { InstanceInfo, InstancePlace, OpenModel, Tensors } from "@tritonjs/
 import { disableTelemetry, importPeer, sequenceTensors, splitOutputs } from "@tritonjs/core/internal/worker";
 import { definedMembers, errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { InferenceSession } from "onnxruntime-node";
+import { externalDataEntry, takeDefaults, withDefaults } from "./default-inputs.js";
 import { describeOnnxModel, type SessionTensors } from "./describe-onnx-model.js";
 import { advice } from "./gpu-doctor.js";
 import { modelLabel } from "./onnx-file.js";
@@ -28,6 +29,8 @@ import { createWasmSession, hasOrtWeb, importOrtWeb } from "./wasm-runtime.js";
 /** An open session, and what runs it. */
 export interface OpenSession {
   readonly session: InferenceSession;
+  /** Values of inputs that a run may lack. */
+  readonly defaults: Tensors;
   readonly provider: string;
   /** Why WebAssembly runs a session that was to run natively. */
   readonly insteadOfNative?: string;
@@ -41,13 +44,15 @@ export interface OpenSession {
  * {@link createWasmSession}
  */
 export async function openSessionOf(
-  data: SessionData,
+  given: SessionData,
   warn: (message: string) => void,
 ): Promise<OpenSession> {
+  const { content, defaults } = await takeDefaults(given);
+  const data = content === undefined ? given : { ...given, content };
   let insteadOfNative: string | undefined;
   if (!data.isWasm) {
     try {
-      return await createSession(await importOnnxRuntime(), data, warn);
+      return { ...(await createSession(await importOnnxRuntime(), data, warn)), defaults };
     } catch (error) {
       if (!TritonError.is(error) || error.reason !== "PACKAGE_NOT_INSTALLED") throw error;
       if (!hasOrtWeb() || (data.strict && providerName(data.providers[0]!) !== "cpu")) throw error;
@@ -56,7 +61,7 @@ export async function openSessionOf(
   }
   const ort = await importOrtWeb(Number(data.sessionOptions.intraOpNumThreads));
   const session = await createWasmSession(ort, data);
-  return { session, provider: "wasm", ...(insteadOfNative !== undefined && { insteadOfNative }) };
+  return { session, provider: "wasm", defaults, ...(insteadOfNative !== undefined && { insteadOfNative }) };
 }
 
 /**
@@ -69,7 +74,7 @@ export async function createSession(
   ort: Ort,
   data: SessionData,
   warn: (message: string) => void,
-): Promise<OpenSession> {
+): Promise<Omit<OpenSession, "defaults">> {
   const providers = providersForWorker(data.providers);
   const chain = data.strict ? providers.slice(0, 1) : withCpu(providers);
   let failure: unknown;
@@ -97,13 +102,16 @@ async function openWith(ort: Ort, data: SessionData, provider: ExecutionProvider
     const text = "it crashes when two threads of a process use it: set isolation 'process' for the instance";
     throw errorFor("PLATFORM_NOT_SUPPORTED", text);
   }
-  const options = {
-    ...data.sessionOptions,
-    executionProviders: [provider],
-  } as InferenceSession.SessionOptions;
-  return typeof data.model === "string"
-    ? ort.InferenceSession.create(data.model, options)
-    : ort.InferenceSession.create(data.model, options);
+  const { model, content, sessionOptions } = data;
+  const extra = { ...(sessionOptions.extra as object), ...externalDataEntry(model, content) };
+  const options = { ...sessionOptions, extra, executionProviders: [provider] };
+  return openOrt(ort, content ?? model, options as InferenceSession.SessionOptions);
+}
+
+function openOrt(ort: Ort, model: string | Uint8Array, options: InferenceSession.SessionOptions) {
+  return typeof model === "string"
+    ? ort.InferenceSession.create(model, options)
+    : ort.InferenceSession.create(model, options);
 }
 
 function withCpu(providers: readonly ExecutionProvider[]): readonly ExecutionProvider[] {
@@ -210,7 +218,7 @@ export async function open(
   data: unknown,
   { warn, report }: Pick<WorkerHost, "warn" | "report">,
 ): Promise<OpenModel> {
-  const { session, provider, insteadOfNative } = await openSessionOf(data as SessionData, warn);
+  const { session, provider, defaults, insteadOfNative } = await openSessionOf(data as SessionData, warn);
   const isWasm = provider === "wasm";
   const close = () => session.release();
   return {
@@ -220,8 +228,10 @@ export async function open(
       const scalars = scalarInputs(data as SessionData, modelConfig);
       const shaped = scalarOutputs(modelConfig);
       if (insteadOfNative !== undefined) report(insteadOfNative);
-      const run = async (inputs: Tensors, requested: readonly string[]): Promise<Tensors> =>
-        shaped(fromResults(await session.run(toFeeds(inputs, scalars), outputsFor(requested))));
+      const run = async (inputs: Tensors, requested: readonly string[]): Promise<Tensors> => {
+        const feeds = toFeeds(withDefaults(inputs, defaults), scalars);
+        return shaped(fromResults(await session.run(feeds, outputsFor(requested))));
+      };
       return {
         ownsOutputs: true,
         details: { executionProvider: provider, ...(isWasm && { engine: "wasm" }) },

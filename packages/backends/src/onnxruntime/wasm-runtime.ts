@@ -67,7 +67,7 @@ export async function createWasmSession(ort: OrtWeb, data: SessionData): Promise
   const label = modelLabel(data.model);
   try {
     const { bytes, externalData } = await readModel(data.model, label);
-    return await ort.InferenceSession.create(bytes, {
+    return await ort.InferenceSession.create(data.content ?? bytes, {
       ...data.sessionOptions,
       ...(externalData.length > 0 && { externalData }),
       executionProviders: ["wasm"],

@@ -397,7 +397,8 @@ function describeBackend(
   sequences?: ModelSequenceBatching,
   modelConfig: Partial<ModelConfig> = {},
 ): BackendSpecs {
-  const description = backend.describe();
+  const described = backend.describe();
+  const description = described && withOptionalInputs(described, inputs);
   if (description === undefined) {
     const batching = options.batching ?? (options.maxBatchSize ?? 0) > 0;
     return {
@@ -416,9 +417,16 @@ function describeBackend(
     ({ spec }) => spec.shape[0] !== -1 && !(spec.rankUnknown && given.has(spec.name)),
   );
   const size = options.maxBatchSize ?? description.maxBatchSize;
-  const batching = options.batching ?? (size === undefined ? !asInConfig && fixed.length === 0 : size > 0);
+  const defaulted = description.inputs.find(({ optional }) => optional && !asInConfig);
+  const batches = fixed.length === 0 && defaulted === undefined;
+  const batching = options.batching ?? (size === undefined ? !asInConfig && batches : size > 0);
   const problems = contradictions(description, options, batching);
   const hasRows = batching && !asInConfig;
+  if (hasRows && defaulted !== undefined) {
+    problems.push(
+      `optional input '${defaulted.name}' is not supported for models that support batching: set config.batching to false`,
+    );
+  }
   if (hasRows) {
     const size = options.maxBatchSize ?? DEFAULT_MAX_BATCH_SIZE;
     for (const { kind, spec } of fixed) {
@@ -462,6 +470,17 @@ function describeBackend(
     labels: labelsOf([...description.outputs, ...(outputs ?? [])]),
     problems,
   };
+}
+
+/** Adds the inputs with a default that the options of `bind` make optional. */
+function withOptionalInputs(
+  description: ModelDescription,
+  given: readonly TensorSpec[] = [],
+): ModelDescription {
+  const { inputs, optionalInputs = [] } = description;
+  const chosen = optionalInputs.filter(({ name }) => given.some((one) => one.optional && one.name === name));
+  const added = chosen.map((one) => ({ ...one, optional: true }));
+  return added.length === 0 ? description : { ...description, inputs: [...inputs, ...added] };
 }
 
 /** The given tensors, or the described ones if none are given. */

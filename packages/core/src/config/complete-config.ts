@@ -259,6 +259,8 @@ function backendProblems({ name, backend, platform }: ModelConfig): string[] {
 export interface FileDescription {
   readonly inputs: readonly DescribedTensor[];
   readonly outputs: readonly DescribedTensor[];
+  /** Inputs with a default, for optional inputs of a configuration. */
+  readonly optionalInputs?: readonly DescribedTensor[];
 }
 
 /** Inputs of the completion from a file, besides the file. */
@@ -364,7 +366,8 @@ function checkOnnxTensors(config: ModelConfig, file: FileDescription): string[] 
     );
   }
   for (const input of config.input) {
-    problems.push(...optionalProblems(config, input), ...tensorProblems(config, input, "input", file.inputs));
+    const inFile = input.optional ? [...file.inputs, ...(file.optionalInputs ?? [])] : file.inputs;
+    problems.push(...optionalProblems(config, input), ...tensorProblems(config, input, "input", inFile));
   }
   const scattered = new Set(config.batchOutput.flatMap(({ targetName }) => targetName));
   for (const output of config.output) {

@@ -25,6 +25,8 @@ export interface ModelDescription {
   /** Tensors with all their dimensions as the file declares them, including the batch axis. */
   readonly inputs: readonly DescribedTensor[];
   readonly outputs: readonly DescribedTensor[];
+  /** Inputs with a default in the file. A model has those that its configuration makes optional inputs. */
+  readonly optionalInputs?: readonly DescribedTensor[];
   /**
    * Largest number of rows of a batch, 0 for a model without a batch axis; undefined if the model does not declare it.
    */
