@@ -17,6 +17,7 @@ describe("describing an ONNX file", () => {
   it("reads inputs and outputs, with -1 for dimensions known only at run time", () => {
     expect(describeOnnxModel(identity("FLOAT", ["batch", 4]))).toEqual({
       inputs: [{ name: "x", dtype: "FP32", shape: [-1, 4] }],
+      optionalInputs: [],
       outputs: [{ name: "y", dtype: "FP32", shape: [-1, 4] }],
     });
     expect(describeOnnxModel(identity("INT64", [])).inputs[0]!.shape).toEqual([]);
@@ -26,7 +27,7 @@ describe("describing an ONNX file", () => {
     expect(describeOnnxModel(identity("FLOAT", [-1, 4])).inputs[0]!.shape).toEqual([-1, 4]);
   });
 
-  it("leaves out weights that old files list among the inputs", () => {
+  it("describes weights among the inputs as optional inputs", () => {
     const model = onnxModel({
       name: "add",
       opset: 17,
@@ -38,7 +39,9 @@ describe("describing an ONNX file", () => {
       nodes: [{ op: "Add", inputs: ["x", "w"], outputs: ["y"] }],
       initializers: [{ name: "w", dims: [1], data: Float32Array.of(1) }],
     });
-    expect(describeOnnxModel(model).inputs.map(({ name }) => name)).toEqual(["x"]);
+    const { inputs, optionalInputs } = describeOnnxModel(model);
+    expect(inputs.map(({ name }) => name)).toEqual(["x"]);
+    expect(optionalInputs).toEqual([{ name: "w", dtype: "FP32", shape: [1] }]);
   });
 
   it("rejects bfloat16 inputs and outputs, and says what to do", () => {
