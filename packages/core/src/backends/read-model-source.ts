@@ -8,6 +8,7 @@ import {
   type TritonError,
 } from "@tritonjs/protocol";
 import { hostingProblems, SCHEDULING_PARAMETERS } from "../config/model-options.js";
+import { SUBSTITUTED } from "../config/substitutes.js";
 import type { ModelSource } from "../instance/backend.js";
 import { assertInRepository, assertLinksInRepository, isInside } from "../system/files.js";
 import { type DeclaredParameters, SHARED_PARAMETERS } from "./declared-parameters.js";
@@ -211,9 +212,9 @@ export class ParameterReader {
   assertNoOthers(): void {
     const { name, parameters } = this.config;
     const { own } = this.declared;
-    // The library itself adds the parameter `substitute`.
+    // The library itself adds this parameter.
     const isKnown = (key: string) =>
-      key === "substitute" || Object.hasOwn(own, key) || SCHEDULING_PARAMETERS.includes(key);
+      key === SUBSTITUTED || Object.hasOwn(own, key) || SCHEDULING_PARAMETERS.includes(key);
     const other = Object.keys(parameters).find((key) => !isKnown(key));
     if (other === undefined) return;
     const known = Object.keys(own).sort().join(", ");

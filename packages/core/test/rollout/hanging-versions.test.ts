@@ -188,7 +188,7 @@ describe("a version that hangs in part does not pass on the answers of the rest"
     }
     await send(server, 60);
     expect(rollout.report().waitsFor).toContain("in flight, the oldest for");
-    // A single caller that leaves is no reason to wait.
+    // One caller that leaves does not hold the step.
     left.abort();
     expect(rollout.state).toBe("promoted");
   });

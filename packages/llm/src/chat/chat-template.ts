@@ -191,7 +191,7 @@ export class ChatTemplate {
       },
       strftime_now: ([format]) => {
         const text = printed(format);
-        countBytes(LONGEST_MONTH * text.length);
+        countBytes(LONGEST_NAME * text.length);
         return strftime(this.#now(), text);
       },
     };
@@ -508,7 +508,7 @@ function brokenTemplateFile(file: string, expected: string, got: string): Triton
 }
 
 /** Characters of the longest name that a code of two characters becomes, "September" or the date and time. */
-const LONGEST_MONTH = 10;
+const LONGEST_NAME = 10;
 
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const MONTHS = [

@@ -21,8 +21,7 @@ interface ToolChoiceFault {
 }
 
 /**
- * Reads `tool_choice` as chat completions and responses of OpenAI write it. A named tool leaves the other tools out, and
- * `allowed_tools` those that it does not name.
+ * Reads `tool_choice` as chat completions and responses of OpenAI write it. The result has only the tools that it allows.
  *
  * @param given tools of the request
  */

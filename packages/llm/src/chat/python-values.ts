@@ -41,7 +41,7 @@ export type TemplateFunction = (args: readonly Value[], named: ReadonlyMap<strin
 /** An error of a template: what it does is wrong in Python, too. */
 export class TemplateFault extends Error {}
 
-/** A text that was joinTexts to another type, which fails in Python. */
+/** A text that was joined to another type, which fails in Python. */
 export class JoinFault extends TemplateFault {}
 
 const STRING_OR_NUMBER = /"(?:[^"\\]+|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;

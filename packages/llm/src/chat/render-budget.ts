@@ -48,11 +48,6 @@ export class RenderBudget {
     this.#pauseAt = this.#steps - STEPS_OF_PART;
   }
 
-  /** Steps that were taken. */
-  get steps(): number {
-    return this.#mostSteps - this.#steps;
-  }
-
   /** True if enough was done since the last pause. */
   takePause(): boolean {
     if (this.#steps > this.#pauseAt) return false;

@@ -18,7 +18,7 @@ import {
   typeName,
   type Value,
 } from "./python-values.js";
-import { countBytes, countSteps, currentBudget, RenderBudget } from "./render-budget.js";
+import { countBytes, countSteps, currentBudget, type RenderBudget } from "./render-budget.js";
 import { filterNamed, methodOf, testNamed } from "./template-methods.js";
 
 /**
@@ -104,15 +104,6 @@ export function* renderInParts(
     if (done) return value;
     yield;
   }
-}
-
-/** Renders a template at once. @throws as {@link renderInParts} */
-export function evaluateTemplate(
-  program: TemplateNode,
-  variables: Readonly<Record<string, Value>>,
-  budget = new RenderBudget(),
-): string {
-  return allParts(renderInParts(program, variables, budget));
 }
 
 /** Longest range, as in jinja2's sandbox. */

@@ -52,8 +52,7 @@ export class LlamaVocabulary {
 
   /**
    * Smallest number of tokens that a text may have, which its length alone tells. 0 for a vocabulary that may leave parts
-   * of texts out. White space does not count
-   * where special tokens may take it with them.
+   * of texts out. White space does not count where special tokens may take it with them.
    */
   fewestTokens(text: string): number {
     const kind = SPELLINGS[this.#kind];

@@ -2,8 +2,10 @@ import { readFileSync } from "node:fs";
 import { parse } from "@huggingface/jinja";
 import { expect, it } from "vitest";
 import { templateValue } from "../../src/chat/python-values.js";
-import { evaluateTemplate } from "../../src/chat/template-evaluator.js";
+import { RenderBudget } from "../../src/chat/render-budget.js";
+import { renderInParts } from "../../src/chat/template-evaluator.js";
 import { templateTokens } from "../../src/chat/template-tokens.js";
+import { allParts } from "../../src/turns.js";
 
 const recorded = JSON.parse(
   readFileSync(new URL("../fixtures/jinja2-templates.json", import.meta.url), "utf8"),
@@ -25,7 +27,10 @@ const variables = {
 };
 
 it.each(recorded.templates)("renders as jinja2 does: $template", ({ template, text }) => {
-  const render = () => evaluateTemplate(parse(templateTokens(template.replace(/\r\n?/g, "\n"))), variables);
+  const render = () => {
+    const program = parse(templateTokens(template.replace(/\r\n?/g, "\n")));
+    return allParts(renderInParts(program, variables, new RenderBudget()));
+  };
   if (text === null) expect(render).toThrow();
   else expect(render()).toBe(text);
 });
