@@ -63,3 +63,29 @@ it("a field of an OpenAI request that is nested 200,000 deep is answered", async
   expect([200, 400]).toContain((await ask(`{"model":"m",${messages},"other":${deep}}`)).status);
   expect((await ask(`{"model":"m",${messages}}`)).status).toBe(200);
 });
+
+/** Answers of the server's health that come before the one to a body. */
+async function healthBeside(url: string, route: string, body: BodyInit): Promise<number> {
+  let settled = false;
+  const answer = fetch(`${url}${route}`, { method: "POST", body }).then(async (response) => {
+    await response.arrayBuffer();
+    settled = true;
+    return response.status;
+  });
+  let answers = 0;
+  for (; !settled; answers++) await (await fetch(`${url}/health/ready`)).arrayBuffer();
+  expect([200, 400, 413]).toContain(await answer);
+  return answers;
+}
+
+it.each([
+  ["newlines", JSON.stringify({ model: "m", prompt: "\n".repeat(6_000_000) })],
+  ["small strings", JSON.stringify({ model: "m", prompt: Array(400_000).fill("x".repeat(20)) })],
+  ["numbers", JSON.stringify({ model: "m", prompt: Array(500_000).fill(12345678) })],
+  ["quotes", JSON.stringify({ model: "m", prompt: '"'.repeat(6_000_000) })],
+])("health is answered while a body of %s is parsed", async (_name, body) => {
+  const triton = newTriton();
+  bindText(triton, "m", () => say("Good day"));
+  const url = await serveOpenAi(triton);
+  expect(await healthBeside(url, "/v1/completions", body)).toBeGreaterThan(10);
+});

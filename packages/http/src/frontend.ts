@@ -3,7 +3,7 @@
  * and the places where a handler can run: a port of its own, fastify, and the web platform.
  */
 
-export { inTurn } from "./exchange/loop-turns.js";
+export { loopTurns } from "./exchange/loop-turns.js";
 export { ClientGone, ConnectionFault, firstHeader, headersOf, type V2Request } from "./exchange/request.js";
 export {
   BodyStream,
@@ -14,8 +14,7 @@ export {
   jsonResponse,
   type V2Response,
 } from "./exchange/response.js";
-export { checkPartCount } from "./json/parse-json.js";
-export { DEFAULT_MAX_INPUT_SIZE, InputTooLarge } from "./limits.js";
+export { DEFAULT_MAX_INPUT_SIZE, InputTooLarge, MAX_JSON_OBJECTS, MAX_JSON_VALUES } from "./limits.js";
 export { metricsResponse } from "./routes/metrics.js";
 export { HttpTrace, type TracedExchange, traceReceived } from "./routes/route.js";
 export { type V2Handler, type V2Options, v2Handler, withAllowedHosts } from "./routes/v2-handler.js";

@@ -125,14 +125,6 @@ export function finish<T>(steps: Generator<void, T>): T {
   return step.value;
 }
 
-/** Does work on a long request that cannot be divided. At once, or in the turns to come. */
-export function inTurn<T>(client: Client, work: () => T): T | Promise<T> {
-  // biome-ignore lint/correctness/useYield: the work has one step.
-  return loopTurns.read(client, function* () {
-    return work();
-  });
-}
-
 /** Bytes of a document from which it is read in turns of the event loop. A shorter one takes a millisecond at worst. */
 export const LONG_DOCUMENT_BYTES = 16 * 1024;
 

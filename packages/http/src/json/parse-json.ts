@@ -11,7 +11,6 @@ import {
   COLON,
   COMMA,
   type Cursor,
-  closingQuote,
   consume,
   consumeAll,
   cursorAt,
@@ -239,26 +238,4 @@ function readScalar(cursor: Cursor, code: number | undefined): JsonValue {
 function readLiteral<T extends boolean | null>(cursor: Cursor, text: string, value: T): T {
   if (!consumeAll(cursor, text)) throw syntaxError("Invalid value.", cursor.at);
   return value;
-}
-
-/**
- * Counts the parts of a JSON document before `JSON.parse` makes them: one that costs the client two bytes takes a
- * hundred bytes of memory. A document that is not JSON may pass.
- *
- * @throws TritonError INVALID_ARG for more objects or values than a document may have.
- */
-export function checkPartCount(bytes: Uint8Array): void {
-  const { length } = bytes;
-  let objects = 0;
-  let values = 0;
-  for (let at = 0; at < length; at++) {
-    const code = bytes[at]!;
-    if (code === QUOTE) at = closingQuote(bytes, at + 1);
-    else if (code === COMMA || code === OPEN_BRACKET) values++;
-    else if (code === OPEN_BRACE) {
-      values++;
-      if (++objects > MAX_JSON_OBJECTS) throw tooMany(MAX_JSON_OBJECTS, "objects");
-    } else continue;
-    if (values > MAX_JSON_VALUES) throw tooMany(MAX_JSON_VALUES, "values");
-  }
 }

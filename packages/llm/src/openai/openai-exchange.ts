@@ -9,11 +9,9 @@ import {
 import { readCallerHeaders } from "@tritonjs/core/internal";
 import type { AccessGroup } from "@tritonjs/core/types";
 import {
-  checkPartCount,
   firstHeader,
   type HttpTrace,
   InputTooLarge,
-  inTurn,
   type TracedExchange,
   traceReceived,
   type V2Request,
@@ -23,8 +21,9 @@ import { TritonError } from "@tritonjs/protocol";
 import type { ChatMessage } from "../chat/chat-template.js";
 import type { ChatTemplates } from "./chat-templates.js";
 import type { ImageUrls } from "./image-urls.js";
+import { readJsonObject } from "./json-body.js";
 import type { OpenAiGroup } from "./openai-access.js";
-import { invalidField, OpenAiError } from "./openai-error.js";
+import { OpenAiError } from "./openai-error.js";
 import { acceptCommonFields, Fields, type FieldWarnings } from "./request-fields.js";
 import type { StructureField } from "./text-model.js";
 
@@ -89,7 +88,7 @@ export class OpenAiExchange {
    * @throws TritonError UNAVAILABLE for a body above the memory budget, ClientGone when the client leaves
    */
   async readBody<T>(read: (fields: Fields) => T): Promise<T> {
-    const fields = new Fields(await this.#readJsonObject());
+    const fields = new Fields(await readJsonObject(this.request, await this.#readBytes()));
     const value = read(fields);
     acceptCommonFields(fields);
     for (const name of fields.unread()) this.warnings.unknown(this.request.path, name);
@@ -139,19 +138,6 @@ export class OpenAiExchange {
     } finally {
       stopWatching();
     }
-  }
-
-  async #readJsonObject(): Promise<Record<string, unknown>> {
-    const { request } = this;
-    const body = await this.#readBytes();
-    const value =
-      body.length < LONG_BODY_BYTES ? parseBody(body) : await inTurn(request, () => parseLongBody(body));
-    if (typeof value !== "object" || value === null || Array.isArray(value)) {
-      throw new OpenAiError(400, "expected a JSON object as the body of the request", {
-        code: "invalid_json",
-      });
-    }
-    return value as Record<string, unknown>;
   }
 
   async #readBytes(): Promise<Uint8Array> {
@@ -230,36 +216,6 @@ export function unknownModel(name: string, cause?: unknown): OpenAiError {
 function tooLarge(maxBodySize: number): OpenAiError {
   const text = `the body of the request is too large: expected at most ${maxBodySize} bytes; the server's option maxBodySize raises the limit`;
   return new OpenAiError(413, text, { code: "content_too_large" });
-}
-
-/** A number that JSON does not have, as the value of a field. */
-const NOT_A_NUMBER = /"(\w{1,64})"\s*:\s*(-?(?:NaN|Infinity))\b/;
-
-/** Bytes from which a body waits for its turn of the event loop to be parsed. */
-const LONG_BODY_BYTES = 64 * 1024;
-
-function parseLongBody(body: Uint8Array): unknown {
-  try {
-    checkPartCount(body);
-  } catch (thrown) {
-    throw new OpenAiError(413, TritonError.from(thrown).message, { code: "content_too_large" });
-  }
-  return parseBody(body);
-}
-
-function parseBody(body: Uint8Array): unknown {
-  let text = "";
-  try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(body);
-    return JSON.parse(text);
-  } catch (fault) {
-    const [, param, value] = NOT_A_NUMBER.exec(text) ?? [];
-    if (param !== undefined) {
-      throw invalidField(param, `'${param}': expected a number, got ${value}`, "invalid_type");
-    }
-    const why = `the body of the request is not valid JSON: ${(fault as Error).message}`;
-    throw new OpenAiError(400, why, { code: "invalid_json" });
-  }
 }
 
 /** Makes an id with OpenAI's prefix of its kind: `chatcmpl-`, `call_`. */
