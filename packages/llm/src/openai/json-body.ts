@@ -21,7 +21,7 @@ const NOT_A_NUMBER = /"(\w{1,64})"\s*:\s*(-?(?:NaN|Infinity))\b/;
  * @throws OpenAiError 400 for a body that is not a JSON object, 413 for one with too many values; ClientGone when the
  * client leaves
  */
-export async function readJsonObject(
+export async function readJsonBody(
   client: Pick<V2Request, "gone">,
   body: Uint8Array,
 ): Promise<Record<string, unknown>> {

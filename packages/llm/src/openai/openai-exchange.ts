@@ -21,7 +21,7 @@ import { TritonError } from "@tritonjs/protocol";
 import type { ChatMessage } from "../chat/chat-template.js";
 import type { ChatTemplates } from "./chat-templates.js";
 import type { ImageUrls } from "./image-urls.js";
-import { readJsonObject } from "./json-body.js";
+import { readJsonBody } from "./json-body.js";
 import type { OpenAiGroup } from "./openai-access.js";
 import { OpenAiError } from "./openai-error.js";
 import { acceptCommonFields, Fields, type FieldWarnings } from "./request-fields.js";
@@ -88,7 +88,7 @@ export class OpenAiExchange {
    * @throws TritonError UNAVAILABLE for a body above the memory budget, ClientGone when the client leaves
    */
   async readBody<T>(read: (fields: Fields) => T): Promise<T> {
-    const fields = new Fields(await readJsonObject(this.request, await this.#readBytes()));
+    const fields = new Fields(await readJsonBody(this.request, await this.#readBytes()));
     const value = read(fields);
     acceptCommonFields(fields);
     for (const name of fields.unread()) this.warnings.unknown(this.request.path, name);

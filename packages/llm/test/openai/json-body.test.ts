@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
-import { readJsonObject } from "../../src/openai/json-body.js";
+import { readJsonBody } from "../../src/openai/json-body.js";
 
 /** White space that makes a document long, so that it is parsed in steps. */
 const PADDING = " ".repeat(70_000);
 const client = { gone: false };
 const readLong = (text: string | Uint8Array) =>
-  readJsonObject(client, Buffer.concat([Buffer.from(PADDING), Buffer.from(text)]));
+  readJsonBody(client, Buffer.concat([Buffer.from(PADDING), Buffer.from(text)]));
 
 it.each([
   '{"a":"\\ud83d","b":"\\ud83d\\ude00","c":"\\u0000\\"\\\\\\/\\b\\f\\n\\r\\t"}',
@@ -33,7 +33,7 @@ it.each([
 ])("a long body with %s is refused as the short one is", async (_name, text) => {
   const refusal = { status: 400, code: "invalid_json" };
   await expect(readLong(text)).rejects.toMatchObject(refusal);
-  await expect(readJsonObject(client, Buffer.from(text))).rejects.toMatchObject(
+  await expect(readJsonBody(client, Buffer.from(text))).rejects.toMatchObject(
     typeof text === "string" && text.includes("NaN") ? { status: 400, param: "a" } : refusal,
   );
 });
