@@ -65,7 +65,7 @@ it("a field of an OpenAI request that is nested 200,000 deep is answered", async
 });
 
 /** Answers of the server's health that come before the one to a body. */
-async function healthBeside(url: string, route: string, body: BodyInit): Promise<number> {
+async function healthBeside(url: string, route: string, body: string): Promise<number> {
   let settled = false;
   const answer = fetch(`${url}${route}`, { method: "POST", body }).then(async (response) => {
     await response.arrayBuffer();

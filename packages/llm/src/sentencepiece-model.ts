@@ -1,6 +1,7 @@
 import { errorFor } from "@tritonjs/protocol";
-import { charsmapNormalizer } from "./sentencepiece-normalizer.js";
+import { charsmapNormalizer, type Normalize } from "./sentencepiece-normalizer.js";
 import { type AddedToken, beginsWith } from "./token-spelling.js";
+import type { Parts } from "./turns.js";
 
 /** Kinds of pieces in a model of SentencePiece. */
 const NORMAL = 1;
@@ -30,7 +31,7 @@ interface SentencePieceModel {
 /** A tokenizer as the `tokenizer.json` that describes it, and what changes a text before. */
 interface ReadTokenizer {
   readonly tokenizer: Readonly<Record<string, unknown>>;
-  readonly normalize: (text: string) => string;
+  readonly normalize: Normalize;
 }
 
 /**
@@ -97,9 +98,9 @@ export function tokenizerOfSentencePiece(
  * Normalises a text as SentencePiece does before it splits it. Each part between control pieces and added tokens is
  * normalised by itself. Pieces that the user defined stay as they are.
  */
-function normalizerOf(model: SentencePieceModel, further: readonly AddedToken[]): (text: string) => string {
+function normalizerOf(model: SentencePieceModel, further: readonly AddedToken[]): Normalize {
   const { pieces, charsmap, addDummyPrefix, removeExtraSpaces } = model;
-  const mapped = charsmap === undefined ? (text: string) => text : charsmapNormalizer(charsmap);
+  const mapped = charsmap === undefined ? undefined : charsmapNormalizer(charsmap);
   const textsOf = (...types: readonly number[]) =>
     pieces.flatMap(({ text, type }) => (types.includes(type) ? [text] : []));
   // Texts have spaces where pieces have "▁".
@@ -109,17 +110,18 @@ function normalizerOf(model: SentencePieceModel, further: readonly AddedToken[])
     symbols.includes(content.replaceAll("▁", " ")) ? [] : [content],
   );
   const control = anyOf([...textsOf(CONTROL, UNKNOWN), ...added]);
-  const normalizeText = (text: string) => {
-    // Every second part is a match of the expression.
-    const parts = text.split(defined).map((part, i) => (i % 2 === 0 ? mapped(part) : part));
-    const spaced = removeExtraSpaces ? withoutSpaces(parts.join("")).replace(/ {2,}/g, " ") : parts.join("");
+  // Every second part is a match of the expression.
+  const withoutMatches = function* (text: string, expression: RegExp, normalize: Normalize): Parts<string> {
+    const parts = text.split(expression);
+    for (let i = 0; i < parts.length; i += 2) parts[i] = yield* normalize(parts[i]!);
+    return parts.join("");
+  };
+  const normalizeText = function* (text: string): Parts<string> {
+    const replaced = mapped === undefined ? text : yield* withoutMatches(text, defined, mapped);
+    const spaced = removeExtraSpaces ? withoutSpaces(replaced).replace(/ {2,}/g, " ") : replaced;
     return spaced === "" ? "" : `${addDummyPrefix ? "▁" : ""}${spaced.replaceAll(" ", "▁")}`;
   };
-  return (text) =>
-    text
-      .split(control)
-      .map((part, i) => (i % 2 === 0 ? normalizeText(part) : part))
-      .join("");
+  return (text) => withoutMatches(text, control, normalizeText);
 }
 
 /** Removes spaces at the beginning, and those and "▁" at the end. */

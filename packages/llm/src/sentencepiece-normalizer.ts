@@ -1,13 +1,20 @@
 import type { TokenizerJson } from "./token-spelling.js";
+import type { Parts } from "./turns.js";
+
+/** Changes a text before a tokenizer gets it, in parts. */
+export type Normalize = (text: string) => Parts<string>;
 
 /** Bytes of a text that is replaced, and of the one in its place. Unicode has 33 at most. */
 const LONGEST_TEXT = 256;
+
+/** Characters and replacements between two pauses: about a millisecond. */
+const PLACES_OF_PART = 4096;
 
 /**
  * Makes the normalizer of a `precompiled_charsmap` of SentencePiece: a double-array trie over bytes, and the texts that
  * it replaces the longest matches with. The library for `tokenizer.json` only approximates it.
  */
-export function charsmapNormalizer(charsmap: Uint8Array): (text: string) => string {
+export function charsmapNormalizer(charsmap: Uint8Array): Normalize {
   const view = new DataView(charsmap.buffer, charsmap.byteOffset, charsmap.byteLength);
   const trieBytes = charsmap.length < 4 ? 0 : view.getUint32(0, true);
   const units = Uint32Array.from({ length: Math.min(trieBytes, charsmap.length - 4) / 4 }, (_, i) =>
@@ -35,11 +42,12 @@ export function charsmapNormalizer(charsmap: Uint8Array): (text: string) => stri
     const end = found.indexOf(0);
     return { text: decoder.decode(end < 0 ? found : found.subarray(0, end)), length: longest.length };
   };
-  return (text) => {
+  return function* (text) {
     const bytes = new TextEncoder().encode(text);
     let normalized = "";
     let kept = 0;
-    for (let at = 0; at < bytes.length; ) {
+    for (let at = 0, places = 1; at < bytes.length; places++) {
+      if (places % PLACES_OF_PART === 0) yield;
       const found = match(bytes, at);
       if (found === undefined) {
         at += characterLength(bytes[at]!);
@@ -71,7 +79,7 @@ interface Normalizer {
 /** Takes a charsmap at the beginning of the normalizer out of a `tokenizer.json`. */
 export function takeCharsmap(json: TokenizerJson): {
   readonly json: TokenizerJson;
-  readonly normalize: ((text: string) => string) | undefined;
+  readonly normalize: Normalize | undefined;
 } {
   const normalizer = Object(json.normalizer) as Normalizer;
   const steps = normalizer.type === "Sequence" ? (normalizer.normalizers ?? []) : [normalizer];

@@ -1,8 +1,8 @@
 import type { Tokenizer } from "@huggingface/tokenizers";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import { PatternFault } from "./linear-pattern.js";
-import { takeCharsmap } from "./sentencepiece-normalizer.js";
-import { encoderOf, type TokenModel, withFusedUnknown } from "./token-models.js";
+import { type Normalize, takeCharsmap } from "./sentencepiece-normalizer.js";
+import { encoderOf, SECTION, type TokenModel, WordKeeper, withFusedUnknown } from "./token-models.js";
 import {
   type AddedToken,
   bytesOfPiece,
@@ -18,7 +18,7 @@ import { allParts, type Parts } from "./turns.js";
 interface TokenizerFiles {
   readonly tokenizer: object;
   /** Changes a text before the tokenizer gets it. */
-  readonly normalize?: ((text: string) => string) | undefined;
+  readonly normalize?: Normalize | undefined;
   /** `tokenizer_config.json`; an empty object if the model has none. */
   readonly config: object;
 }
@@ -35,10 +35,10 @@ export class TextTokenizer {
   readonly tokens: readonly string[];
   readonly spelling: TokenSpelling;
   readonly #tokenizer: Tokenizer;
-  readonly #encodeWords: (words: readonly string[]) => string[];
-  /** Words of the sections of a text, while the library splits it. */
-  #sections: (readonly string[])[] = [];
+  readonly #processor: Tokenizer["post_processor"];
   readonly #model: TokenModel;
+  readonly #words: WordKeeper;
+  readonly #encodeWords: (words: readonly string[]) => Parts<string[]>;
   /** Numbers of tokens that were added to the vocabulary, by their spelling and by what the normalizer makes of it. */
   readonly #addedIds = new Map<string, number>();
   /** Bytes of a text for which there is one token at least; Infinity if that cannot be told. */
@@ -52,7 +52,7 @@ export class TextTokenizer {
   /** The unknown token of a model of Unigram that has tokens of bytes. */
   readonly #unknown: number | undefined;
   readonly #hasByteTokens: boolean;
-  readonly #normalize: ((text: string) => string) | undefined;
+  readonly #normalize: Normalize | undefined;
 
   /** @throws TritonError INVALID_ARG for a tokenizer that is not supported */
   constructor({ tokenizer: given, config, normalize }: TokenizerFiles) {
@@ -66,11 +66,11 @@ export class TextTokenizer {
       this.tokens = tokensOf(this.#tokenizer, json);
       this.#model = this.#tokenizer.model as TokenModel;
       this.#encodeWords = encoderOf(this.#model);
-      // The library calls its model with the words of each section between added tokens.
-      this.#model._call = (words) => {
-        this.#sections.push(words);
-        return [SECTION];
-      };
+      // The library splits texts into words, and does neither encode them nor put tokens around them.
+      this.#words = new WordKeeper(this.#model);
+      this.#tokenizer.model = this.#words;
+      this.#processor = this.#tokenizer.post_processor;
+      this.#tokenizer.post_processor = null;
       for (const { content, id, special, normalized = !special } of added) {
         this.#addedIds.set(content, id);
         if (normalized) this.#addedIds.set(this.#tokenizer.normalizer?.normalize(content) ?? content, id);
@@ -100,13 +100,19 @@ export class TextTokenizer {
     this.#strips = added.some(({ lstrip, rstrip }) => lstrip === true || rstrip === true);
   }
 
+  /** Makes the first change of a text, that of SentencePiece. The methods below that say so take its result. */
+  *normalizeInParts(text: string): Parts<string> {
+    return this.#normalize === undefined ? text : yield* this.#normalize(text);
+  }
+
   /**
    * Smallest number of tokens that a text may have, which its length alone tells. 0 for a tokenizer that leaves parts of
    * texts out, or that has one token for any number of unknown characters.
+   *
+   * @param normalized result of {@link normalizeInParts}
    */
-  fewestTokens(text: string): number {
+  fewestTokens(normalized: string): number {
     if (this.#bytesOfToken === Number.POSITIVE_INFINITY) return 0;
-    const normalized = this.#normalize?.(text) ?? text;
     const kept = this.#strips ? normalized.replace(/\s+/g, "") : normalized;
     return Math.ceil(Buffer.byteLength(kept) / this.#bytesOfToken);
   }
@@ -119,9 +125,13 @@ export class TextTokenizer {
     return [...this.#encoded(text, addSpecialTokens).ids];
   }
 
-  /** Encodes like {@link encode}, in parts. A word without white space in it is one part. */
-  *encodeInParts(text: string, addSpecialTokens: boolean): Parts<number[]> {
-    const { ids } = yield* this.#encodedInParts(text, addSpecialTokens);
+  /**
+   * Encodes like {@link encode}, in parts. A word without white space in it is one part, except for Unigram.
+   *
+   * @param normalized result of {@link normalizeInParts}
+   */
+  *encodeInParts(normalized: string, addSpecialTokens: boolean): Parts<number[]> {
+    const { ids } = yield* this.#encodeNormalized(normalized, addSpecialTokens);
     return [...ids];
   }
 
@@ -134,30 +144,31 @@ export class TextTokenizer {
     return this.#encoded(text, false);
   }
 
+  /**
+   * Splits like {@link split}, in parts.
+   *
+   * @param normalized result of {@link normalizeInParts}
+   */
+  splitInParts(normalized: string): Parts<SplitText> {
+    return this.#encodeNormalized(normalized, false);
+  }
+
   #encoded(text: string, addSpecialTokens: boolean): SplitText {
-    return allParts(this.#encodedInParts(text, addSpecialTokens));
+    return allParts(this.#encodeNormalized(allParts(this.normalizeInParts(text)), addSpecialTokens));
   }
 
   /** @throws TritonError INVALID_ARG for a text for which a pattern of the files takes too long */
-  *#encodedInParts(text: string, addSpecialTokens: boolean): Parts<SplitText> {
+  *#encodeNormalized(normalized: string, addSpecialTokens: boolean): Parts<SplitText> {
     const model = this.#model;
     const tokens: string[] = [];
-    for (const section of this.#split(this.#normalize?.(text) ?? text)) {
-      if (typeof section === "string") {
-        tokens.push(section);
-        continue;
+    for (const section of this.#splitWords(normalized)) {
+      if (typeof section === "string") tokens.push(section);
+      else {
+        const found = yield* this.#encodeWords(section);
+        for (const token of withFusedUnknown(model, found)) tokens.push(token);
       }
-      const found: string[] = [];
-      for (let from = 0; from < section.length; ) {
-        const to = endOfPart(section, from);
-        for (const token of this.#encodeWords(section.slice(from, to))) found.push(token);
-        from = to;
-        if (from < section.length) yield;
-      }
-      for (const token of withFusedUnknown(model, found)) tokens.push(token);
     }
-    const processor = this.#tokenizer.post_processor;
-    const whole: string[] = processor?.(tokens, null, addSpecialTokens).tokens ?? tokens;
+    const whole: string[] = this.#processor?.(tokens, null, addSpecialTokens).tokens ?? tokens;
     const ids = whole.map(
       (token) => this.#addedIds.get(token) ?? model.tokens_to_ids.get(token) ?? model.unk_token_id!,
     );
@@ -168,31 +179,19 @@ export class TextTokenizer {
   }
 
   /** Added tokens of a text, and the words of each section between them. */
-  #split(text: string): readonly (string | readonly string[])[] {
-    this.#sections = [];
+  #splitWords(text: string): readonly (string | readonly string[])[] {
     try {
-      const marks: readonly string[] = this.#processless(() => this.#tokenizer.tokenize(text));
+      const marks: readonly string[] = this.#tokenizer.tokenize(text);
+      const sections = this.#words.take();
       let next = 0;
-      return marks.map((mark) => (mark === SECTION ? this.#sections[next++]! : mark));
+      return marks.map((mark) => (mark === SECTION ? sections[next++]! : mark));
     } catch (error) {
+      this.#words.take();
       if (!(error instanceof PatternFault)) throw error;
       throw errorFor(
         "INVALID_INPUT",
         `cannot split a text with a pattern of tokenizer.json: ${error.message}`,
       );
-    } finally {
-      this.#sections = [];
-    }
-  }
-
-  /** Splits a text without the processor, which would see the marks of sections. */
-  #processless<T>(split: () => T): T {
-    const { post_processor } = this.#tokenizer;
-    this.#tokenizer.post_processor = null;
-    try {
-      return split();
-    } finally {
-      this.#tokenizer.post_processor = post_processor;
     }
   }
 
@@ -218,7 +217,7 @@ export class TextTokenizer {
     first: SplitText,
     second?: SplitText,
   ): { readonly ids: readonly number[]; readonly types: readonly number[] } {
-    const processor = this.#tokenizer.post_processor;
+    const processor = this.#processor;
     const parts = [first, ...(second === undefined ? [] : [second])];
     if (processor === null) return unprocessed(parts);
     const found = processor([...first.tokens], second === undefined ? null : [...second.tokens], true);
@@ -287,19 +286,6 @@ export class TextTokenizer {
 }
 
 const encoder = new TextEncoder();
-
-/** Stands for the words of a section. No text has it, because a surrogate is not a character. */
-const SECTION = "\ud800section";
-
-/** Characters of words that are encoded between two pauses: about a millisecond. */
-const CHARACTERS_OF_PART = 1024;
-
-/** The end of the words from a place on that are encoded together. */
-function endOfPart(words: readonly string[], from: number): number {
-  let to = from;
-  for (let length = 0; to < words.length && length < CHARACTERS_OF_PART; to++) length += words[to]!.length;
-  return to;
-}
 
 /** Numbers of tokens are below this, four times the largest vocabularies: a list of all tokens takes memory for gaps. */
 const MAX_TOKENS = 2 ** 22;

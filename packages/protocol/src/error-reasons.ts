@@ -401,6 +401,12 @@ export const errorReasons = {
     text: "JSON input 'x' has a byte_size (...) that exceeds the maximum allowed value of ... bytes.",
     action: "Send smaller requests, or raise `maxInputSize` (`--http-max-input-size`).",
   },
+  CONTEXT_LENGTH_EXCEEDED: {
+    code: "INVALID_ARG",
+    meaning: "The prompt of a text, with `max_tokens`, is longer than the context of the model.",
+    text: "prompt of model 'm': expected at most 511 tokens, because the context has 512 tokens, got 600",
+    action: "Send a shorter prompt or a smaller `max_tokens`.",
+  },
   RESPONSE_TOO_LARGE: {
     code: "INVALID_ARG",
     meaning: "The response exceeds the largest size of a gRPC message.",

@@ -366,7 +366,8 @@ class Decoder {
     signal: AbortSignal,
   ): Promise<readonly number[]> {
     const { tokenizer, longest, imageEncoder } = this;
-    const text = imageEncoder?.spell(given) ?? given;
+    const spelled = imageEncoder?.spell(given) ?? given;
+    const text = await turns.run(tokenizer.normalizeInParts(spelled), signal);
     const fewest = tokenizer.fewestTokens(text);
     if (fewest >= longest) throw this.#promptTooLong(`at least ${fewest}`);
     const sampleLength = longest * SAMPLE_CHARACTERS_PER_TOKEN;
@@ -397,7 +398,7 @@ class Decoder {
     const text =
       `max_tokens of a request to model '${this.modelName}': expected at most ${left}, because ${this.limit} and the ` +
       `prompt has ${promptLength}, got ${maxTokens}`;
-    return errorFor("INVALID_INPUT", text);
+    return errorFor("CONTEXT_LENGTH_EXCEEDED", text);
   }
 
   #renderMessages(
@@ -415,7 +416,7 @@ class Decoder {
 
   #promptTooLong(got: string): TritonError {
     const text = `prompt of model '${this.modelName}': expected at most ${this.longest - 1} tokens, because ${this.limit}, got ${got}`;
-    return errorFor("INVALID_INPUT", text);
+    return errorFor("CONTEXT_LENGTH_EXCEEDED", text);
   }
 
   /**

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { isAbsolute, join, relative } from "node:path";
 import { type DecoderDtype, errorFor, graphPaths, PREFERRED_DTYPES, TritonError } from "@tritonjs/protocol";
 import { tokenizerOfSentencePiece } from "../sentencepiece-model.js";
+import type { Normalize } from "../sentencepiece-normalizer.js";
 import { byteLevelTokenizer } from "../token-spelling.js";
 
 /** Which graph of a directory is loaded. */
@@ -23,7 +24,7 @@ export interface ModelDirectory {
   readonly tokenizer: ModelFileObject;
   readonly tokenizerConfig: ModelFileObject;
   /** Changes a text before the tokenizer gets it. */
-  readonly normalize?: ((text: string) => string) | undefined;
+  readonly normalize?: Normalize | undefined;
   /** Graph that turns tokens into the inputs of the decoder; undefined if the decoder takes tokens. */
   readonly embedding: string | undefined;
   readonly images: ImageFiles | undefined;

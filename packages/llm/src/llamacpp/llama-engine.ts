@@ -296,7 +296,7 @@ export class LlamaEngine {
     const { modelName, contextLength } = this;
     if (length >= contextLength) {
       const text = `prompt of model '${modelName}': expected at most ${contextLength - 1} tokens, because the context has ${contextLength} tokens, got ${atLeast}${length}`;
-      throw errorFor("INVALID_INPUT", text);
+      throw errorFor("CONTEXT_LENGTH_EXCEEDED", text);
     }
     const left = contextLength - length;
     const { maxTokens = left } = sampling;
@@ -304,7 +304,7 @@ export class LlamaEngine {
     const text =
       `max_tokens of a request to model '${modelName}': expected at most ${left}, because the context has ` +
       `${contextLength} tokens and the prompt has ${atLeast}${length}, got ${maxTokens}`;
-    throw errorFor("INVALID_INPUT", text);
+    throw errorFor("CONTEXT_LENGTH_EXCEEDED", text);
   }
 
   /** Tokenizes a prompt that may fit: llama.cpp holds the thread meanwhile, for seconds with some megabytes. */

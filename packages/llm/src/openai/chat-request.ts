@@ -77,8 +77,8 @@ export function readChatRequest(fields: Fields, { maxChoices, defaultMaxTokens }
 
 /** Fields of OpenAI that would change the answer, with what to send or expect instead. */
 const UNSUPPORTED_FIELDS: Readonly<Record<string, string>> = {
-  functions: "send 'tools'",
-  function_call: "send 'tool_choice'",
+  functions: "send 'tools' instead",
+  function_call: "send 'tool_choice' instead",
   audio: "models answer with text",
   web_search_options: "models do not search",
 };

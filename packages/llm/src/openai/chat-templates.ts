@@ -108,7 +108,10 @@ async function openIfPresent(directory: string, modelName: string): Promise<Chat
   }
 }
 
-/** Returns the cached value of a key, or makes it. A failure is not cached, so that a repaired file is read. */
+/**
+ * Returns the cached value of a key, or makes it. A template that cannot be parsed is not parsed again. Other failures are
+ * not cached, so that a file that was missing is read.
+ */
 function kept<K extends object | string, V>(
   values: {
     get(key: K): Promise<V> | undefined;
@@ -122,7 +125,9 @@ function kept<K extends object | string, V>(
   if (value === undefined) {
     value = make();
     values.set(key, value);
-    value.catch(() => values.delete(key));
+    value.catch(({ cause }: Error) => {
+      if (!(cause instanceof Error) || "code" in cause) values.delete(key);
+    });
   }
   return value;
 }

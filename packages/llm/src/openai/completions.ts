@@ -65,7 +65,7 @@ function readCompletionRequest(
     throw invalidField(name, text);
   }
   if ((fields.string("suffix") ?? "") !== "") {
-    const text = "'suffix': expected none, because models continue a prompt at its end";
+    const text = "'suffix': expected none, got a text; models continue a prompt at its end";
     throw invalidField("suffix", text, "unsupported_parameter");
   }
   const topLogprobs = fields.integer("logprobs", 0, MOST_LOGPROBS);

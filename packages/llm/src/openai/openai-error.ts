@@ -104,22 +104,30 @@ const CLIENT_CLOSED_REQUEST = 499;
  * Describes any error as OpenAI does. An error that is neither an `OpenAiError` nor a `TritonError` is reported to the
  * host and not shown to the client.
  */
-export function describeError(request: Pick<V2Request, "report">, thrown: unknown): OpenAiError {
+export function describeError(request: Pick<V2Request, "report" | "path">, thrown: unknown): OpenAiError {
   if (thrown instanceof OpenAiError) return thrown;
   if (!TritonError.is(thrown)) {
     request.report(thrown);
     return new OpenAiError(500, "internal error", { code: "internal" });
   }
   const status = statusOf(thrown);
-  const param = thrown.code === "INVALID_ARG" ? fieldOf(thrown.message) : undefined;
+  const param = thrown.code === "INVALID_ARG" ? fieldOf(thrown.message, request.path) : undefined;
   const code = status === 429 ? "rate_limit_exceeded" : thrown.reason.toLowerCase();
   return new OpenAiError(status, thrown.message, { param, code, headers: retryHeaders(thrown, status) });
 }
 
+/** Fields that a prompt is made of. */
+const PROMPT_FIELDS: Readonly<Record<string, string>> = {
+  "/v1/chat/completions": "messages",
+  "/v1/completions": "prompt",
+  "/v1/responses": "input",
+};
+
 /** The field of the request that a text model names in an error; undefined if it names none. */
-function fieldOf(message: string): string | undefined {
+function fieldOf(message: string, path: string): string | undefined {
   if (message.startsWith("max_tokens of a request")) return "max_tokens";
   if (message.startsWith("the chat template rejects the messages")) return "messages";
+  if (message.startsWith("prompt of model '")) return PROMPT_FIELDS[path];
   const found = /^sampling parameter '([\w.]+)'|^input '(messages|tools)'/.exec(message);
   return found?.[1] ?? found?.[2];
 }

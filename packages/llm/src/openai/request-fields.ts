@@ -263,7 +263,11 @@ export function readJsonObject(format: Fields): object {
 export function refuseFields(fields: Fields, reasons: Readonly<Record<string, string>>): void {
   for (const [name, reason] of Object.entries(reasons)) {
     if (fields.any(name) === undefined) continue;
-    throw invalidField(name, `'${name}': expected none, because ${reason}`, "unsupported_parameter");
+    throw invalidField(
+      name,
+      `'${name}': expected none, got ${shown(fields.any(name))}; ${reason}`,
+      "unsupported_parameter",
+    );
   }
 }
 

@@ -16,6 +16,7 @@ import {
   type ModelConfig,
   type TensorSpec,
 } from "@tritonjs/protocol";
+import { turns } from "../turns.js";
 import { openTokenizer, type TokenizerData } from "./token-worker.js";
 import {
   ISOLATION,
@@ -165,10 +166,10 @@ function tensorsOf({ direction, dtype, inputNames, inputDims, outputNames }: Tok
   return { inputs, outputs };
 }
 
-/** Works on this thread, one request after another, with a turn of the event loop between them. */
+/** Works on this thread in turns of the event loop, one request after another. */
 function inlineTokenizer(data: TokenizerData): Executor {
   let answer: Awaited<ReturnType<typeof openTokenizer>>;
-  return inlineRequests(({ inputs }) => answer(inputs), {
+  return inlineRequests(({ inputs, signal }) => turns.run(answer(inputs), signal), {
     start: async () => {
       answer = await openTokenizer(data);
     },

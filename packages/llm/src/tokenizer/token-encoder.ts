@@ -1,5 +1,6 @@
 import { errorFor, type TritonError } from "@tritonjs/protocol";
 import type { SplitText, TextTokenizer } from "../text-tokenizer.js";
+import type { Parts } from "../turns.js";
 import { optionError, type TokenizerPlan, type TokenizerTruncation } from "./tokenizer-options.js";
 
 /** The parts of `tokenizer.json` and `tokenizer_config.json` that cut and pad texts. */
@@ -47,16 +48,24 @@ export class TokenEncoder {
   }
 
   /**
-   * Encodes a text, or a pair of texts.
+   * Encodes a text, or a pair of texts, in parts. Texts that may not be cut are refused by their bytes, if the vocabulary
+   * tells.
    *
    * @param row for error messages; undefined for a request with a single row
    * @throws TritonError INVALID_ARG for a text of too many tokens that may not be cut
    */
-  encode(texts: readonly string[], row: number | undefined): EncodedText {
-    const [first, second] = this.#cut(
-      texts.map((text) => this.tokenizer.split(text)),
-      row,
-    );
+  *encode(texts: readonly string[], row: number | undefined): Parts<EncodedText> {
+    const { tokenizer } = this;
+    const normalized: string[] = [];
+    for (const text of texts) normalized.push(yield* tokenizer.normalizeInParts(text));
+    const room = this.#rules.maxLength - this.#specials[texts.length - 1]!;
+    const fewest = normalized.map((text) => tokenizer.fewestTokens(text));
+    if (this.#rules.truncation === "none" && sumOf(fewest) > room) {
+      throw this.#tooLong(fewest, room, row, "at least ");
+    }
+    const split: SplitText[] = [];
+    for (const text of normalized) split.push(yield* tokenizer.splitInParts(text));
+    const [first, second] = this.#cut(split, room, row);
     if (this.plan.addSpecialTokens) return this.tokenizer.join(first!, second);
     const ids = [...first!.ids, ...(second?.ids ?? [])];
     return { ids, types: ids.map((_, place) => (place < first!.ids.length ? 0 : 1)) };
@@ -103,13 +112,10 @@ export class TokenEncoder {
     );
   }
 
-  #cut(texts: readonly SplitText[], row: number | undefined): readonly SplitText[] {
-    const { maxLength, truncation } = this.#rules;
+  #cut(texts: readonly SplitText[], room: number, row: number | undefined): readonly SplitText[] {
     const lengths = texts.map(({ ids }) => ids.length);
-    const room = maxLength - this.#specials[texts.length - 1]!;
-    const tooMany = lengths.reduce((sum, one) => sum + one, 0) - room;
-    if (tooMany <= 0) return texts;
-    const kept = keptTokens(lengths, room, truncation);
+    if (sumOf(lengths) <= room) return texts;
+    const kept = keptTokens(lengths, room, this.#rules.truncation);
     if (kept === undefined) throw this.#tooLong(lengths, room, row);
     return texts.map((text, i) => this.#part(text, kept[i]!));
   }
@@ -119,7 +125,7 @@ export class TokenEncoder {
     return { tokens: tokens.slice(start, start + count), ids: ids.slice(start, start + count) };
   }
 
-  #tooLong(lengths: readonly number[], room: number, row: number | undefined): TritonError {
+  #tooLong(lengths: readonly number[], room: number, row: number | undefined, atLeast = ""): TritonError {
     const { inputNames } = this.plan;
     const { truncation } = this.#rules;
     const which = truncation === "only_second" ? 1 : 0;
@@ -128,12 +134,12 @@ export class TokenEncoder {
     const cutsOne = truncation !== "none";
     const place = row === undefined ? "" : `, row ${row}`;
     const name = inputNames[cutsOne ? 1 - which : 0];
-    const got = cutsOne ? other : lengths.reduce((sum, one) => sum + one, 0);
+    const got = cutsOne ? other : sumOf(lengths);
     const most = cutsOne ? room - 1 : room;
     const hint = cutsOne ? `'${truncation}' cuts only '${inputNames[which]}'` : "truncation is 'none'";
     return errorFor(
       "INVALID_INPUT",
-      `input '${name}'${place}: expected at most ${most} tokens, got ${got}; ${hint}`,
+      `input '${name}'${place}: expected at most ${most} tokens, got ${atLeast}${got}; ${hint}`,
     );
   }
 }
@@ -150,13 +156,17 @@ export function keptTokens(
   truncation: TokenizerTruncation,
 ): readonly number[] | undefined {
   if (truncation === "none") return undefined;
-  const tooMany = lengths.reduce((sum, one) => sum + one, 0) - room;
+  const tooMany = sumOf(lengths) - room;
   if (truncation === "longest_first") {
     return lengths.length === 1 ? [room] : longestFirst(lengths[0]!, lengths[1]!, room);
   }
   const which = truncation === "only_first" ? 0 : 1;
   const length = lengths[which] ?? 0;
   return length > tooMany ? lengths.map((one, i) => (i === which ? one - tooMany : one)) : undefined;
+}
+
+function sumOf(lengths: readonly number[]): number {
+  return lengths.reduce((sum, one) => sum + one, 0);
 }
 
 /** The shorter text is kept as long as the longer one can be cut to its length. Half the room is for each after that. */

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import type { ExecutionResult, WorkerBatch, WorkerModel } from "@tritonjs/core/backend";
 import { errorFor, Tensor, TritonError } from "@tritonjs/protocol";
 import { TextTokenizer } from "../text-tokenizer.js";
-import { TokenEncoder } from "./token-encoder.js";
+import { type Parts, turns } from "../turns.js";
+import { type EncodedText, TokenEncoder } from "./token-encoder.js";
 import type { TokenizerPlan } from "./tokenizer-options.js";
 
 /** Data that a worker thread gets. */
@@ -26,12 +27,13 @@ export async function load(data: unknown): Promise<WorkerModel> {
       const separate: ExecutionResult[] = [];
       let first = 0;
       for (const [index, count] of rows.entries()) {
+        const signal = requests[index]?.signal;
         // Cancellations arrive between requests.
         if (index > 0) await new Promise((resolve) => setImmediate(resolve));
         const own = indivisible || rows.length === 1 ? inputs : rowsOf(inputs, first, count);
         first += count;
         try {
-          separate.push(requests[index]?.signal.aborted ? new Map() : answer(own));
+          separate.push(signal?.aborted ? new Map() : await turns.run(answer(own), signal));
         } catch (error) {
           separate.push(TritonError.from(error));
         }
@@ -41,8 +43,8 @@ export async function load(data: unknown): Promise<WorkerModel> {
   };
 }
 
-/** Answers one request. @throws TritonError INVALID_ARG for inputs that cannot be encoded or decoded */
-export type AnswerRequest = (inputs: ReadonlyMap<string, Tensor>) => Map<string, Tensor>;
+/** Answers one request, in parts. @throws TritonError INVALID_ARG for inputs that cannot be encoded or decoded */
+export type AnswerRequest = (inputs: ReadonlyMap<string, Tensor>) => Parts<Map<string, Tensor>>;
 
 /**
  * Opens the tokenizer of a plan.
@@ -86,11 +88,11 @@ function rowsOf(inputs: ReadonlyMap<string, Tensor>, first: number, count: numbe
   );
 }
 
-function encode(
+function* encode(
   encoder: TokenEncoder,
   { plan, hasBatch, hasLines }: TokenizerData,
   inputs: ReadonlyMap<string, Tensor>,
-): Map<string, Tensor> {
+): Parts<Map<string, Tensor>> {
   const { inputNames, outputNames, dtype, pairTemplate } = plan;
   const tensors = inputNames.map((name) => inputs.get(name)!);
   const rows = hasBatch ? tensors[0]!.shape[0]! : 1;
@@ -103,7 +105,8 @@ function encode(
     const got = `${counts[other]} beside ${count} of '${inputNames[1 - other]}'`;
     throw wrongInput(inputNames[other]!, undefined, `expected as many texts, or one, got ${got}`);
   }
-  const texts = Array.from({ length: rows * count }, (_, line) => {
+  const texts: EncodedText[] = [];
+  for (let line = 0; line < rows * count; line++) {
     const row = Math.floor(line / count);
     const parts = tensors.map(({ elements }, i) => {
       const place = row * counts[i]! + (counts[i] === 1 ? 0 : line % count);
@@ -115,8 +118,9 @@ function encode(
       );
       return i === 1 && pairTemplate !== undefined ? pairTemplate.replaceAll("{}", () => text) : text;
     });
-    return encoder.encode(parts, rows * count === 1 ? undefined : line);
-  });
+    texts.push(yield* encoder.encode(parts, rows * count === 1 ? undefined : line));
+    yield;
+  }
   const padded = encoder.pad(texts);
   const shape = [...(hasBatch ? [rows] : []), ...(hasLines ? [count] : []), padded.length];
   return new Map(
@@ -157,26 +161,28 @@ function textOf(
 
 const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-function decode(
+function* decode(
   tokenizer: TextTokenizer,
   { plan: { inputNames, outputNames, skipSpecialTokens }, textAxes }: TokenizerData,
   inputs: ReadonlyMap<string, Tensor>,
-): Map<string, Tensor> {
+): Parts<Map<string, Tensor>> {
   const [name] = inputNames;
   const { shape, elements } = inputs.get(name!)!;
   // The last axis has the tokens of a text.
   const lines = shape.slice(0, -1).reduce((product, dim) => product * dim, 1);
   const count = shape.at(-1)!;
   const ids = Array.from(elements as ArrayLike<number | bigint>, Number);
-  const texts = Array.from({ length: lines }, (_, line) => {
+  const texts: Buffer[] = [];
+  for (let line = 0; line < lines; line++) {
     const own = ids.slice(line * count, (line + 1) * count);
     const strange = own.find((id) => tokenizer.tokens[id] === undefined);
     if (strange !== undefined) {
       const expected = `expected token numbers from 0 to ${tokenizer.tokens.length - 1}`;
       throw wrongInput(name!, lines === 1 ? undefined : line, `${expected}, got ${strange}`);
     }
-    return Buffer.from(tokenizer.decode(own, !skipSpecialTokens));
-  });
+    texts.push(Buffer.from(tokenizer.decode(own, !skipSpecialTokens)));
+    yield;
+  }
   const outer = shape.slice(0, -1);
   const textShape = outer.length === textAxes ? outer : [...outer, 1];
   return new Map([[outputNames[0]!, Tensor.fromElements("BYTES", textShape, texts)]]);

@@ -1,9 +1,12 @@
 import { readFileSync } from "node:fs";
+import { Tokenizer } from "@huggingface/tokenizers";
 import { describe, expect, it } from "vitest";
 import { thrownBy } from "../../../../test/support/outcome.js";
 import { LinearPattern } from "../../src/linear-pattern.js";
 import { tokenizerOfSentencePiece } from "../../src/sentencepiece-model.js";
 import { TextTokenizer } from "../../src/text-tokenizer.js";
+import { encoderOf, type TokenModel } from "../../src/token-models.js";
+import { allParts } from "../../src/turns.js";
 
 const fixture = (path: string) => new URL(`../fixtures/${path}`, import.meta.url);
 const read = (kind: string) =>
@@ -150,6 +153,21 @@ describe("a tokenizer.json", () => {
     },
   );
 
+  it.each(["gpt", "roberta"])("splits long words of %s as the library does", (kind) => {
+    const model = new Tokenizer(read(kind), {}).model as TokenModel;
+    let seed = 1;
+    const letters = "aeiothnsrdĠ😀é";
+    const next = () => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return Array.from(letters)[seed % 13]!;
+    };
+    const own = encoderOf(model);
+    for (let count = 0; count < 20; count++) {
+      const word = Array.from({ length: 1025 + 100 * count }, next).join("");
+      expect(allParts(own([word]))).toEqual(model.encode([word]));
+    }
+  });
+
   it("splits words of BERT that nearly have pieces in linear time", () => {
     const tokenizer = new TextTokenizer({ tokenizer: read("bert"), config: {} });
     expect(tokenizer.split(`${"a".repeat(100)} `.repeat(300)).ids.length).toBeGreaterThan(0);
@@ -207,7 +225,9 @@ describe("the smallest number of tokens of a text", () => {
     (part) => {
       for (const tokenizer of tokenizers) {
         const text = part.repeat(500);
-        expect(tokenizer.fewestTokens(text)).toBeLessThanOrEqual(tokenizer.split(text).ids.length);
+        expect(tokenizer.fewestTokens(allParts(tokenizer.normalizeInParts(text)))).toBeLessThanOrEqual(
+          tokenizer.split(text).ids.length,
+        );
       }
     },
   );

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { TextTokenizer } from "../../src/text-tokenizer.js";
 import { TokenEncoder } from "../../src/tokenizer/token-encoder.js";
 import { planTokenizer, type TokenizerOptions } from "../../src/tokenizer/tokenizer-options.js";
+import { allParts } from "../../src/turns.js";
 
 const fixtures = fileURLToPath(new URL("fixtures", import.meta.url));
 const read = (path: string) => JSON.parse(readFileSync(`${fixtures}/${path}`, "utf8"));
@@ -30,7 +31,9 @@ function encoderOf(kind: string, options: Omit<TokenizerOptions, "directory">): 
 
 function valuesOf(encoder: TokenEncoder, texts: readonly string[]): Values {
   try {
-    const { input_ids, attention_mask, token_type_ids } = encoder.pad([encoder.encode(texts, undefined)]);
+    const { input_ids, attention_mask, token_type_ids } = encoder.pad([
+      allParts(encoder.encode(texts, undefined)),
+    ]);
     return [[...input_ids], [...attention_mask], [...token_type_ids]];
   } catch (error) {
     expect(String(error)).toMatch(/expected at most \d+ tokens, got \d+; '\w+' cuts only '\w+'|cuts only/);

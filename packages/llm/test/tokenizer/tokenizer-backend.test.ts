@@ -78,6 +78,28 @@ describe("a tokenizer that is bound", () => {
   });
 
   it.each([
+    ["gpt", "a word without end"],
+    ["t5", "a word of pieces"],
+    ["bert", "words"],
+  ])("leaves turns of the loop to others while %s encodes %s inline", async (kind, what) => {
+    await using triton = new Triton();
+    const inline = triton.bind({
+      modelName: "inline",
+      inferFunc: tokenizer({ directory: new URL(`fixtures/${kind}`, import.meta.url) }),
+      config: { instanceGroup: [{ isolation: "inline" }] },
+    });
+    const text = what === "words" ? "the red house ".repeat(20_000) : "house".repeat(50_000);
+    let turns = 0;
+    let settled = false;
+    const answer = inline.inferSample({ text: [text] }).then(() => {
+      settled = true;
+    });
+    for (; !settled; turns++) await new Promise((resolve) => setImmediate(resolve));
+    await answer;
+    expect(turns).toBeGreaterThan(5);
+  });
+
+  it.each([
     ["an unknown option", { maxlength: 5 }, "tokenizer() has an unknown option 'maxlength'"],
     [
       "another word",
