@@ -19,7 +19,7 @@ export type {
   TensorSpec,
   ValuesArray,
 } from "@tritonjs/protocol";
-export { isTimeout, Tensor, TritonError } from "@tritonjs/protocol";
+export { BFloat16Bits, Float16Bits, isTimeout, Tensor, TritonError } from "@tritonjs/protocol";
 export type { InferInput, SharedMemoryInput, SharedMemoryRange } from "./infer-request.js";
 export { InferResult, type SharedMemoryOutput } from "./infer-result.js";
 export type {

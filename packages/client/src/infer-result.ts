@@ -4,6 +4,7 @@ import {
   type ElementsOf,
   type Parameters,
   type Shape,
+  shownElements,
   type Tensor,
   TritonError,
   toNdArray,
@@ -78,12 +79,14 @@ export class InferResult<Response = unknown> {
   }
 
   /**
-   * The elements of one output in row-major order: a typed array, or the byte arrays of a `BYTES` tensor.
+   * The elements of one output in row-major order, as the `data` of its ndarray: a typed array, or the byte arrays of a
+   * `BYTES` tensor.
    *
    * @throws TritonError INVALID_ARG when the answer has no such output, or when it has another data type.
    */
   elements<D extends DataType = DataType>(name: string, datatype?: D): ElementsOf<D> {
-    return this.tensor(name, datatype).elements as ElementsOf<D>;
+    const tensor = this.tensor(name, datatype);
+    return shownElements(tensor.datatype, tensor.elements) as ElementsOf<D>;
   }
 
   /** The elements of a `BYTES` output as text: generated text, or classes as `value:index:label`. */

@@ -1,7 +1,7 @@
 import type {
   ArrayOf,
   DataType,
-  ElementsOf,
+  GivenElementsOf,
   Nested,
   RequestSequence,
   ScalarOf,
@@ -9,7 +9,7 @@ import type {
   Tensor,
   TensorSpec,
 } from "@tritonjs/protocol";
-import type { NdArray } from "ndarray";
+import type { Data, NdArray } from "ndarray";
 
 /*
  * Types of clients that know the models of a server: from the handles of a program in the same repository, or from the
@@ -100,9 +100,9 @@ type Levels<T, E, Rank extends number> = Rank extends 0
 
 /** A value for a tensor of a data type and a rank: an ndarray, a typed array that fills it, or nested arrays. */
 type Value<D extends DataType, Rank extends number> =
-  | NdArray<ElementsOf<D>>
-  | ElementsOf<D>
-  | Levels<ScalarOf<D>, ElementsOf<D>, Rank>
+  | NdArray<Extract<GivenElementsOf<D>, Data>>
+  | GivenElementsOf<D>
+  | Levels<ScalarOf<D>, GivenElementsOf<D>, Rank>
   | Tensor
   // A list of the elements of BYTES gets the shape of the specification.
   | (D extends "BYTES" ? readonly ScalarOf<D>[] : never);

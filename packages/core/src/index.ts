@@ -1,7 +1,9 @@
 export {
+  BFloat16Bits,
   type DataType,
   type ErrorCode,
   type ErrorReason,
+  Float16Bits,
   type InferOptions,
   type InputsOf,
   type InputValuesOf,

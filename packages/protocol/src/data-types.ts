@@ -97,10 +97,10 @@ export function float16ToFloat32(halves: Uint16Array): Float32Array {
 }
 
 /** Converts numbers to FP16 bits. */
-export function float32ToFloat16(values: ArrayLike<number>): Uint16Array {
+export function float32ToFloat16(values: ArrayLike<number>): Float16Bits {
   const words = wordsOf(values);
-  if (words === undefined) return Uint16Array.from(values, toFloat16);
-  const halves = new Uint16Array(words.length);
+  if (words === undefined) return new Float16Bits(Array.from(values, toFloat16));
+  const halves = new Float16Bits(words.length);
   for (let i = 0; i < words.length; i++) {
     const x = words[i]!;
     const sign = (x >>> 16) & 0x8000;
@@ -120,10 +120,10 @@ export function bfloat16ToFloat32(halves: Uint16Array): Float32Array {
 }
 
 /** Converts numbers to BF16 bits. */
-export function float32ToBfloat16(values: ArrayLike<number>): Uint16Array {
+export function float32ToBfloat16(values: ArrayLike<number>): BFloat16Bits {
   const words = wordsOf(values);
-  if (words === undefined) return Uint16Array.from(values, toBfloat16);
-  const halves = new Uint16Array(words.length);
+  if (words === undefined) return new BFloat16Bits(Array.from(values, toBfloat16));
+  const halves = new BFloat16Bits(words.length);
   for (let i = 0; i < words.length; i++) {
     const x = words[i]!;
     if ((x & 0x7fff_ffff) <= 0x7f80_0000) halves[i] = (x + 0x7fff + ((x >>> 16) & 1)) >>> 16;
@@ -138,6 +138,114 @@ function wordsOf(values: ArrayLike<number>): Int32Array | undefined {
   return new Int32Array(values.buffer, values.byteOffset, values.length);
 }
 
+/** Members that the arrays of FP16 and BF16 have besides those of typed arrays. The `ndarray` package uses the first two. */
+interface HalfMethods {
+  /** The number of one element. */
+  get(index: number): number;
+  /** Stores the number nearest to `value` as one element. */
+  set(index: number, value: number): void;
+  /** Copies elements, as any typed array does. */
+  set(elements: ArrayLike<number>, offset?: number): void;
+  /** All elements as numbers, in memory of their own. */
+  toFloat32(): Float32Array<ArrayBuffer>;
+  slice(start?: number, end?: number): this;
+  subarray(start?: number, end?: number): this;
+}
+
+interface HalfArrayClass {
+  new (length?: number): HalfMethods & Uint16Array;
+  new (elements: ArrayLike<number>): HalfMethods & Uint16Array;
+  new (buffer: ArrayBufferLike, byteOffset?: number, length?: number): HalfMethods & Uint16Array;
+}
+
+/** Derives a class with {@link HalfMethods} from one of typed arrays. The `ndarray` package asks for the tag. */
+function halfArrays(
+  Base: Uint16ArrayConstructor,
+  tag: string,
+  read: (element: number) => number,
+  write: (value: number) => number,
+  toFloat32: (elements: Uint16Array) => Float32Array,
+): HalfArrayClass {
+  class Halves extends Base {
+    override get [Symbol.toStringTag](): never {
+      return tag as never;
+    }
+
+    get(index: number): number {
+      const element = this[index];
+      return element === undefined ? element! : read(element);
+    }
+
+    override set(to: number | ArrayLike<number>, value?: number): void {
+      if (typeof to === "number") this[to] = write(value!);
+      else super.set(to, value);
+    }
+
+    toFloat32(): Float32Array {
+      return toFloat32(this);
+    }
+
+    /** What a function makes of bits need not be bits, so the result is an array of the base class. */
+    override map(make: (element: number, index: number, array: this) => number): Uint16Array<ArrayBuffer> {
+      return Base.from(this, (element, i) => make(element, i, this));
+    }
+  }
+  return Halves as unknown as HalfArrayClass;
+}
+
+/**
+ * Elements of FP16 as their bits, for run times without `Float16Array`: `get` and `toFloat32` read them as numbers. Made
+ * of an array or a buffer of bits, it says what they are.
+ *
+ * @example `new Float16Bits(buffer).toFloat32()`
+ */
+export class Float16Bits extends halfArrays(
+  Uint16Array,
+  "Float16Bits",
+  fromFloat16,
+  toFloat16,
+  float16ToFloat32,
+) {}
+
+/** Elements of BF16 as their bits: `get` and `toFloat32` read them as numbers. */
+export class BFloat16Bits extends halfArrays(
+  Uint16Array,
+  "BFloat16Bits",
+  fromBfloat16,
+  toBfloat16,
+  bfloat16ToFloat32,
+) {}
+
+const sameNumber = (value: number) => value;
+
+const Native = (globalThis as { readonly Float16Array?: unknown }).Float16Array as
+  | Uint16ArrayConstructor
+  | undefined;
+
+/** The arrays of FP16 where the run time has `Float16Array`. */
+const Float16Numbers =
+  Native &&
+  class Float16Numbers extends halfArrays(
+    Native,
+    "Float16Array",
+    sameNumber,
+    sameNumber,
+    (elements) => new Float32Array(elements),
+  ) {};
+
+/** `Float16Array`, or its members where the compiler's library lacks it. */
+export type Float16Values = typeof globalThis extends {
+  readonly Float16Array: { readonly prototype: infer Values };
+}
+  ? Values
+  : Omit<Uint16Array, typeof Symbol.toStringTag> & { readonly [Symbol.toStringTag]: "Float16Array" };
+
+/**
+ * The elements of an FP16 tensor as callbacks and callers see them: numbers in a `Float16Array` where the run time has
+ * one (Node 24), else bits. `toFloat32()` gives the numbers of both.
+ */
+export type Float16Elements = Float16Bits | (HalfMethods & Float16Values);
+
 /** A data type of the v2 protocol. `BYTES` is Triton's `TYPE_STRING`. */
 export type DataType = FixedDataType | "BYTES";
 
@@ -145,10 +253,15 @@ export type DataType = FixedDataType | "BYTES";
 export type FixedDataType = keyof FixedElements;
 
 /**
- * The JavaScript container for the elements of a tensor of data type `D`. `BOOL` is one byte of 0 or 1. `FP16` and
- * `BF16` are their 16 raw bits (see `float32ToFloat16` and its siblings). `BYTES` is one byte array per element.
+ * The JavaScript container for the elements of a tensor of data type `D`, as callbacks and callers see it. `BOOL` is one
+ * byte of 0 or 1. `BYTES` is one byte array per element.
  */
 export type ElementsOf<D extends DataType> = D extends keyof FixedElements ? FixedElements[D] : Uint8Array[];
+
+/** The containers that can be given for a tensor of data type `D`. Those of FP32 are rounded to FP16 or BF16. */
+export type GivenElementsOf<D extends DataType> =
+  | ElementsOf<D>
+  | (D extends "FP16" ? Float32Array | Float16Values : D extends "BF16" ? Float32Array : never);
 
 interface FixedElements {
   BOOL: Uint8Array;
@@ -160,14 +273,14 @@ interface FixedElements {
   INT16: Int16Array;
   INT32: Int32Array;
   INT64: BigInt64Array<ArrayBuffer>;
-  FP16: Uint16Array;
-  BF16: Uint16Array;
+  FP16: Float16Elements;
+  BF16: BFloat16Bits;
   FP32: Float32Array;
   FP64: Float64Array;
 }
 
-/** Any array that can hold a tensor of a fixed-size data type. */
-export type TypedArray = FixedElements[keyof FixedElements];
+/** Any array that can hold a tensor of a fixed-size data type. Inside the library, FP16 and BF16 are a `Uint16Array`. */
+export type TypedArray = Exclude<FixedElements[keyof FixedElements], Float16Elements | BFloat16Bits>;
 
 /** Any container of tensor elements. */
 export type Elements = TypedArray | Uint8Array[];
@@ -199,8 +312,6 @@ const bigInteger =
       : undefined;
   };
 
-const sameNumber = (value: number) => value;
-
 /** Conversions of a floating-point type. */
 interface FloatForm {
   /** The number that an element stands for. */
@@ -209,6 +320,19 @@ interface FloatForm {
   readonly fromNumber: (value: number) => number;
   /** True if the elements have no form in JSON. */
   readonly onlyBinary: boolean;
+  /** Set if the elements have 16 bits. */
+  readonly half?: HalfForm;
+}
+
+/** The arrays of FP16 and BF16 outside of the library, which has the bits in a `Uint16Array`. */
+interface HalfForm {
+  /** Class of the arrays that callbacks and callers get. */
+  readonly Data: HalfArrayClass;
+  /** Classes whose arrays are taken as they are. */
+  readonly taken: readonly (abstract new (
+    ...given: never[]
+  ) => unknown)[];
+  readonly ofFloat32: (values: Float32Array) => Uint16Array;
 }
 
 class DataTypeRow {
@@ -266,8 +390,22 @@ const ROWS: readonly DataTypeRow[] = [
     bigInteger(-0x8000_0000_0000_0000n, 0x7fff_ffff_ffff_ffffn),
     "a bigint or safe integer in [-2^63, 2^63)",
   ),
-  floats("FP16", Uint16Array, { toNumber: fromFloat16, fromNumber: toFloat16, onlyBinary: true }),
-  floats("BF16", Uint16Array, { toNumber: fromBfloat16, fromNumber: toBfloat16, onlyBinary: true }),
+  floats("FP16", Uint16Array, {
+    toNumber: fromFloat16,
+    fromNumber: toFloat16,
+    onlyBinary: true,
+    half: {
+      Data: Float16Numbers ?? Float16Bits,
+      taken: Native === undefined ? [Float16Bits] : [Float16Bits, Native],
+      ofFloat32: float32ToFloat16,
+    },
+  }),
+  floats("BF16", Uint16Array, {
+    toNumber: fromBfloat16,
+    fromNumber: toBfloat16,
+    onlyBinary: true,
+    half: { Data: BFloat16Bits, taken: [BFloat16Bits], ofFloat32: float32ToBfloat16 },
+  }),
   floats("FP32", Float32Array, NUMBERS),
   floats("FP64", Float64Array, NUMBERS),
 ];
@@ -301,6 +439,51 @@ export function elementByteSize(datatype: DataType): number {
 /** The typed array that holds elements of `datatype`. */
 export function typedArrayFor(datatype: FixedDataType): TypedArrayConstructor {
   return rows.get(datatype)!.array;
+}
+
+const halfForm = (datatype: DataType): HalfForm | undefined => rows.get(datatype)?.float?.half;
+
+/** The class of the arrays of FP16 or BF16 that callbacks and callers get; undefined for other data types. */
+export const halfArrayFor = (datatype: DataType): HalfArrayClass | undefined => halfForm(datatype)?.Data;
+
+/**
+ * The elements of a tensor as callbacks and callers get them: those of FP16 and BF16 in the array that tells what it
+ * holds, over the same memory.
+ */
+export function shownElements(datatype: DataType, elements: Elements): Elements {
+  const Data = halfArrayFor(datatype);
+  if (Data === undefined || elements instanceof Data || Array.isArray(elements)) return elements;
+  return new Data(elements.buffer, elements.byteOffset, elements.length);
+}
+
+/** True for an array whose class is one of a data type. A `Uint16Array` does not tell that it holds FP16 or BF16. */
+export function isArrayOf(datatype: FixedDataType, value: unknown): boolean {
+  const half = halfForm(datatype);
+  if (half !== undefined) return half.taken.some((Taken) => value instanceof Taken);
+  return value instanceof rows.get(datatype)!.array && !isHalfArray(value);
+}
+
+/** True for elements of FP16 or BF16 as callbacks and callers get them, bits or not. */
+export function isHalfArray(elements: object): elements is Float16Bits | BFloat16Bits {
+  return "toFloat32" in elements;
+}
+
+/**
+ * The elements that an array has as a tensor of a data type, over the same memory; numbers are rounded to FP16 or BF16.
+ * Undefined for an array of another data type.
+ */
+export function takenElements(datatype: FixedDataType, given: TypedArray): TypedArray | undefined {
+  const half = halfForm(datatype);
+  if (half !== undefined && given instanceof Float32Array)
+    return takenElements(datatype, half.ofFloat32(given));
+  if (!isArrayOf(datatype, given)) return undefined;
+  return half === undefined ? given : new Uint16Array(given.buffer, given.byteOffset, given.length);
+}
+
+/** Names the arrays that {@link takenElements} takes, for errors. */
+export function takenArrays(datatype: FixedDataType): string {
+  if (halfForm(datatype) === undefined) return typedArrayFor(datatype).name;
+  return `numbers, Float32Array or ${datatype.replace(/FP?/, "Float")}Bits`;
 }
 
 /** Triton's name of a data type in a model configuration, such as `TYPE_FP32`. `BYTES` is `TYPE_STRING`. */

@@ -1,13 +1,17 @@
 import type { NdArray } from "ndarray";
 import ndarray from "ndarray";
 import {
+  type BFloat16Bits,
   DATA_TYPES,
   type DataType,
   type Elements,
   type ElementsOf,
   elementByteSize,
   type FixedDataType,
-  floatReader,
+  type Float16Bits,
+  halfArrayFor,
+  isHalfArray,
+  shownElements,
   typedArrayFor,
 } from "./data-types.js";
 import { elementCount, type Shape, type Tensor } from "./tensor.js";
@@ -27,8 +31,12 @@ const usualDatatypes = new Map<unknown, FixedDataType>();
 
 for (const datatype of DATA_TYPES) {
   classes.set(datatype, []);
-  if (datatype !== "BYTES" && datatype !== "BOOL" && datatype !== "FP16" && datatype !== "BF16")
-    usualDatatypes.set(typedArrayFor(datatype), datatype);
+  if (datatype !== "BYTES" && datatype !== "BOOL") usualDatatypes.set(arrayClass(datatype), datatype);
+}
+
+/** The class of the elements that an array has. */
+function arrayClass(datatype: FixedDataType): new (length: number) => Elements {
+  return halfArrayFor(datatype) ?? typedArrayFor(datatype);
 }
 
 /** Makes an array over elements in row-major order. Of elements that are not those of a tensor, it has no `toJSON`. */
@@ -68,14 +76,15 @@ function rowMajor(shape: Shape): number[] {
 }
 
 function viewClass(datatype: DataType, dimensions: number): ViewClass {
-  const View = valuesClass(packageClass(datatype, dimensions), datatype);
+  const Values = valuesClass(packageClass(datatype, dimensions), datatype);
+  const View = halfArrayFor(datatype) === undefined ? Values : halfClass(Values, datatype);
   classes.get(datatype)![dimensions] = View;
   return View;
 }
 
 /** The class of the `ndarray` package, or the interpreted one if the package's does not make the expected array. */
 function packageClass(datatype: DataType, dimensions: number): ViewClass {
-  const elements = datatype === "BYTES" ? [] : new (typedArrayFor(datatype))(0);
+  const elements = datatype === "BYTES" ? [] : new (arrayClass(datatype))(0);
   const shape = Array.from({ length: dimensions }, (_, axis) => axis + 2);
   const view = byPackage(elements, shape);
   const View = view.constructor as ViewClass;
@@ -185,6 +194,20 @@ function valuesClass(View: ViewClass, datatype: DataType): ViewClass {
   return ValuesView;
 }
 
+/** The class of arrays of FP16 or BF16, whose elements tell what they hold: `get`, `set` and lists are of numbers. */
+function halfClass(Values: ViewClass, datatype: DataType): ViewClass {
+  return class HalfView extends Values {
+    constructor(elements: Elements, ...numbers: number[]) {
+      super(shownElements(datatype, elements), ...numbers);
+    }
+
+    toArray(): unknown {
+      const elements = contiguousElements(this) as Float16Bits | BFloat16Bits;
+      return nested(elements.toFloat32(), this.shape, asIs, 0, 0, this.size);
+    }
+  };
+}
+
 type ReadElement = (element: never) => unknown;
 
 const decoder = new TextDecoder();
@@ -200,8 +223,7 @@ const exactOrText: ReadElement = (element: bigint) => {
 function readerOf(datatype: DataType): ReadElement {
   if (datatype === "BYTES") return (element: Uint8Array) => decoder.decode(element);
   if (datatype === "BOOL") return (element: number) => element !== 0;
-  const ofFloat = floatReader(datatype);
-  return ofFloat ?? (elementByteSize(datatype) === 8 ? exactOrText : asIs);
+  return elementByteSize(datatype) === 8 && datatype !== "FP64" ? exactOrText : asIs;
 }
 
 /** The `size` elements from `from` on, as lists of the dimensions from `axis` on. */
@@ -244,6 +266,7 @@ class InterpretedView {
   }
 
   get dtype(): string {
+    if (isHalfArray(this.data)) return "generic";
     return Array.isArray(this.data) ? "array" : this.data.constructor.name.replace("Array", "").toLowerCase();
   }
 
@@ -265,12 +288,15 @@ class InterpretedView {
   }
 
   get(...indices: number[]): unknown {
-    return this.data[this.index(...indices)];
+    const at = this.index(...indices);
+    return isHalfArray(this.data) ? this.data.get(at) : this.data[at];
   }
 
   set(...indices: number[]): unknown {
     const value = indices[this.shape.length] as never;
-    this.data[this.index(...indices)] = value;
+    const at = this.index(...indices);
+    if (isHalfArray(this.data)) this.data.set(at, value);
+    else this.data[at] = value;
     return value;
   }
 
@@ -358,7 +384,7 @@ export function arrayDatatype(array: object): DataType | undefined {
 
 /** Makes an ndarray over some elements of another array. */
 export function ndArrayLike(
-  array: NdArray<Elements>,
+  array: NdArray<ElementsOf<DataType>>,
   elements: Elements,
   shape: readonly number[],
 ): NdArray<Elements> {
@@ -384,8 +410,9 @@ export function isNdArray(value: unknown): value is NdArray<Elements> {
  *
  * @throws TritonError INVALID_ARG for a shape with anything but integers of at least 0, and strides that leave the data
  */
-export function contiguousElements(array: NdArray<Elements>): Elements {
-  const { data, shape, stride, offset } = array;
+export function contiguousElements(array: NdArray<ElementsOf<DataType>>): Elements {
+  const { shape, stride, offset } = array;
+  const data = array.data as Elements;
   const size = elementCount(shape);
   if (isRowMajor(shape, stride)) {
     if (offset === 0 && data.length === size) return data;

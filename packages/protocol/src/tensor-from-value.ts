@@ -1,12 +1,17 @@
-import type { NdArray } from "ndarray";
+import type { Data, NdArray } from "ndarray";
 import {
+  DATA_TYPES,
   type DataType,
   type Elements,
-  type ElementsOf,
   expectedScalars,
+  type FixedDataType,
+  type GivenElementsOf,
+  isArrayOf,
   isDataType,
   scalarConverter,
   type TypedArray,
+  takenArrays,
+  takenElements,
   typedArrayFor,
   unknownDataTypeText,
 } from "./data-types.js";
@@ -34,14 +39,15 @@ export type Nested<T> = T | readonly Nested<T>[];
 
 /**
  * Any value that can become a tensor of data type `D`: an ndarray, a typed array, a list of typed arrays with one for
- * each entry of the first dimension, nested arrays of scalars, or a `Tensor`. A typed array, and a list of the elements of `BYTES`,
+ * each entry of the first dimension, nested arrays of scalars, or a `Tensor`. A `Float32Array` is rounded to FP16 or
+ * BF16; bits of these types are given as `Float16Bits` or `BFloat16Bits`. A typed array, and a list of the elements of `BYTES`,
  * gets the shape of the specification, in which at most one dimension is deduced. An element of `BYTES` is a byte array,
  * a string, or a plain object, which becomes JSON.
  */
 export type TensorValue<D extends DataType> =
-  | NdArray<ElementsOf<D>>
-  | ElementsOf<D>
-  | readonly ElementsOf<D>[]
+  | NdArray<Extract<GivenElementsOf<D>, Data>>
+  | GivenElementsOf<D>
+  | readonly GivenElementsOf<D>[]
   | Nested<ScalarOf<D>>
   | Tensor;
 
@@ -120,6 +126,7 @@ function checkedElements(elements: Elements, target: ValueTarget): Elements {
   if (Array.isArray(elements)) return toElements(elements, target);
   const given: object = elements;
   const expected = typedArrayFor(target.datatype);
+  if (expected === Uint16Array) return words(elements, target.datatype, target, "");
   if (given instanceof expected) return given;
   // A Buffer is a Uint8Array, and a clamped array holds the same bytes.
   if (expected.name === "Uint8Array" && given instanceof Uint8ClampedArray) {
@@ -128,17 +135,26 @@ function checkedElements(elements: Elements, target: ValueTarget): Elements {
   throw mismatch(target, expected.name, elements.constructor.name);
 }
 
+/** The elements of UINT16, FP16 or BF16, of which only the first are any `Uint16Array`. */
+function words(given: unknown, datatype: FixedDataType, target: ValueTarget, where: string): TypedArray {
+  const taken = isTypedArray(given) ? takenElements(datatype, given) : undefined;
+  if (taken !== undefined) return taken;
+  throw mismatch(target, `${takenArrays(datatype)}${where}`, describe(given));
+}
+
 /** Joins typed arrays of the same length, one for each entry of the first dimension. */
 function tensorOfRows(
-  rows: readonly unknown[],
+  given: readonly unknown[],
   target: NumericTarget,
   checkShape: ((shape: Shape) => void) | undefined,
 ): Tensor {
   const [first = 0, ...rest] = target.shape;
-  if (first !== -1 && first !== rows.length) {
-    throw mismatch(target, `rows for shape ${shapeToString(target.shape)}`, `${rows.length} typed arrays`);
+  if (first !== -1 && first !== given.length) {
+    throw mismatch(target, `rows for shape ${shapeToString(target.shape)}`, `${given.length} typed arrays`);
   }
   const RowArray = typedArrayFor(target.datatype);
+  const is16 = RowArray === Uint16Array;
+  const rows = is16 ? given.map((row, i) => words(row, target.datatype, target, ` as row ${i}`)) : given;
   const { length } = rows[0] as TypedArray;
   for (const [i, row] of rows.entries()) {
     if (!(row instanceof RowArray)) throw mismatch(target, `a ${RowArray.name} as row ${i}`, describe(row));
@@ -289,19 +305,11 @@ export interface TensorInput {
   readonly data: TensorValue<DataType>;
 }
 
-const typedArrays: readonly (readonly [new () => object, DataType])[] = [
-  [Float32Array, "FP32"],
-  [Float64Array, "FP64"],
-  [Int8Array, "INT8"],
-  [Int16Array, "INT16"],
-  [Int32Array, "INT32"],
-  [BigInt64Array, "INT64"],
-  [Uint8Array, "UINT8"],
-  [Uint8ClampedArray, "UINT8"],
-  [Uint16Array, "UINT16"],
-  [Uint32Array, "UINT32"],
-  [BigUint64Array, "UINT64"],
-];
+/** The data type of an array's class: of a `Uint8Array` it is UINT8. */
+function datatypeOfArray(array: object): DataType | undefined {
+  if (array instanceof Uint8ClampedArray) return "UINT8";
+  return DATA_TYPES.find((type) => type !== "BOOL" && type !== "BYTES" && isArrayOf(type, array));
+}
 
 /** Data alone. A plain object would describe the input: as data, it has to be in an array or in a description. */
 export type BareData = Exclude<TensorValue<DataType>, PlainObject>;
@@ -346,7 +354,7 @@ function withShape(what: string, tensor: Tensor, shape: Shape | undefined): Tens
 /** The data type that follows from a value. Numbers could have any. */
 function datatypeOf(value: unknown): DataType | undefined {
   if (isNdArray(value)) return datatypeOf(value.data);
-  if (ArrayBuffer.isView(value)) return typedArrays.find(([type]) => value instanceof type)?.[1];
+  if (ArrayBuffer.isView(value)) return datatypeOfArray(value);
   // A list of byte arrays holds elements of BYTES.
   if (isRows(value) && !(value[0] instanceof Uint8Array)) return datatypeOf(value[0]);
   let leaf = value;

@@ -1,5 +1,5 @@
-import { type DataType, type Triton, TritonError } from "@tritonjs/core";
-import { DATA_TYPES } from "@tritonjs/protocol";
+import { BFloat16Bits, type DataType, Float16Bits, type Triton, TritonError } from "@tritonjs/core";
+import { DATA_TYPES, type Elements, isHalfArray } from "@tritonjs/protocol";
 import ndarray, { type NdArray } from "ndarray";
 import {
   type Answer,
@@ -21,8 +21,8 @@ const arrays = {
   INT16: Int16Array,
   INT32: Int32Array,
   INT64: BigInt64Array,
-  FP16: Uint16Array,
-  BF16: Uint16Array,
+  FP16: Float16Bits,
+  BF16: BFloat16Bits,
   FP32: Float32Array,
   FP64: Float64Array,
 } as const;
@@ -53,7 +53,7 @@ async function infer(triton: Triton, call: InferCall): Promise<Answer> {
       name,
       datatype: toDataType(declared.find((output) => output.name === name)?.datatype),
       shape: array.shape,
-      elements: elementsOf(array.data),
+      elements: elementsOf(array.data as Elements),
     })),
   };
 }
@@ -69,11 +69,14 @@ function outputsOf(triton: Triton, model: string) {
 
 function toNdArray({ datatype, shape, elements }: NamedTensor): NdArray {
   if (datatype === "BYTES") return ndarray([...elements] as number[], [...shape]);
-  const kind = arrays[datatype] as unknown as { from(elements: readonly Element[]): Float32Array };
-  return ndarray(kind.from(elements), [...shape]);
+  const Kind = arrays[datatype] as unknown as new (elements: readonly Element[]) => Float32Array;
+  return ndarray(new Kind(elements), [...shape]);
 }
 
-function elementsOf(data: ArrayLike<Element>): Element[] {
+function elementsOf(given: Elements): Element[] {
+  const data: ArrayLike<Element> = isHalfArray(given)
+    ? new Uint16Array(given.buffer, given.byteOffset, given.length)
+    : given;
   return Array.from(data, (one) => (one instanceof Uint8Array ? plainBytes(one) : one));
 }
 

@@ -2,6 +2,7 @@ import {
   DATA_TYPES,
   type DataType,
   fromConfigDataType,
+  isArrayOf,
   isNdArray,
   type ModelConfig,
   matchesShape,
@@ -12,7 +13,6 @@ import {
   type TensorValue,
   TritonError,
   tensorFromValue,
-  typedArrayFor,
 } from "@tritonjs/protocol";
 import {
   afterBatch,
@@ -249,9 +249,7 @@ export function defaultTensors(defaults: Defaults, config: ModelConfig): Default
 function dataTypeOf(value: unknown): readonly DataType[] | undefined {
   const elements: unknown = isNdArray(value) ? value.data : value;
   if (!ArrayBuffer.isView(elements)) return undefined;
-  return DATA_TYPES.filter(
-    (datatype) => datatype !== "BYTES" && elements instanceof (typedArrayFor(datatype) as typeof Uint8Array),
-  );
+  return DATA_TYPES.filter((datatype) => datatype !== "BYTES" && isArrayOf(datatype, elements));
 }
 
 function tuple(shape: Shape): string {

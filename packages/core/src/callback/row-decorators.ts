@@ -5,6 +5,7 @@ import {
   errorFor,
   fromConfigDataType,
   type InputOf,
+  isHalfArray,
   type ModelConfig,
   type NdArrayOf,
   ndArrayLike,
@@ -131,8 +132,8 @@ function elementText(element: unknown): string {
 }
 
 function notEqual(key: string, values: NdArray): string {
-  const data = values.data as ArrayLike<unknown>;
-  const elements = Array.from({ length: Math.min(values.size, MAX_SHOWN) }, (_, i) => elementText(data[i]));
+  const { elements: data } = flat(values);
+  const elements = Array.from(comparable(data).slice(0, MAX_SHOWN), elementText);
   const shown = `[${elements.join(", ")}${values.size > MAX_SHOWN ? ", ..." : ""}]`;
   return (
     `The values on the '${key}' input are not equal. To proceed, either disable strict mode in @firstValue wrapper ` +
@@ -374,6 +375,7 @@ function padded(values: NdArray, rowShape: readonly number[], padValue: number |
   const size = shape.reduce((product, dim) => product * dim, 1);
   const elements = emptyLike(values.data, size);
   if (Array.isArray(elements)) elements.fill(new Uint8Array());
+  else if (isHalfArray(elements)) for (let i = 0; i < size; i++) elements.set(i, Number(padValue));
   else fill(elements, isBig(elements) ? BigInt(padValue) : Number(padValue));
   const out = ndarray(elements as Float32Array, shape);
   const index = values.shape.map(() => 0);
@@ -403,11 +405,17 @@ function rowOf(values: NdArray, row: number): NdArray {
 }
 
 function sameRows(values: NdArray): boolean {
-  const { elements, perRow } = flat(values);
+  const { elements: given, perRow } = flat(values);
+  const elements = comparable(given);
   for (let i = perRow; i < elements.length; i++) {
     if (!sameElement(elements[i], elements[i - perRow])) return false;
   }
   return true;
+}
+
+/** The elements as values that compare: 0 and -0 of FP16 have different bits. */
+function comparable(elements: List): List {
+  return isHalfArray(elements) ? elements.toFloat32() : elements;
 }
 
 function sameElement(a: unknown, b: unknown): boolean {

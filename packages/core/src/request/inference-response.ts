@@ -4,6 +4,7 @@ import {
   elementCount,
   errorFor,
   fromConfigDataType,
+  isArrayOf,
   isNdArray,
   type ModelConfig,
   matchesShape,
@@ -17,7 +18,6 @@ import {
   TritonError,
   type TypedArray,
   tensorFromValue,
-  typedArrayFor,
 } from "@tritonjs/protocol";
 
 /** One answer to a request. */
@@ -454,9 +454,7 @@ function checkElements(model: string, name: string, elements: readonly unknown[]
 
 function dataTypesOf(data: unknown): readonly DataType[] {
   if (Array.isArray(data)) return ["BYTES"];
-  return DATA_TYPES.filter(
-    (type) => type !== "BYTES" && data instanceof (typedArrayFor(type) as typeof Uint8Array),
-  );
+  return DATA_TYPES.filter((type) => type !== "BYTES" && isArrayOf(type, data));
 }
 
 function tuple(shape: Shape): string {

@@ -3,7 +3,6 @@ import { runInNewContext } from "node:vm";
 import {
   arrayDatatype,
   assertOptions,
-  contiguousElements,
   type DataType,
   errorFor,
   fromConfigDataType,
@@ -522,9 +521,13 @@ function tensorsOf(outputs: object, memory: "copied" | "viewed"): Tensors {
     Object.entries(outputs).map(([name, array]) => {
       if (array instanceof Tensor) return [name, array];
       if (!isNdArray(array)) throw errorFor("INVALID_OUTPUT", `output '${name}': expected an ndarray`);
-      const elements = contiguousElements(array);
-      const copy = memory === "copied" ? elements.slice() : elements;
-      return [name, Tensor.fromElements(arrayDatatype(array)!, [...array.shape], copy)];
+      const { shape } = array;
+      const datatype = arrayDatatype(array)!;
+      const tensor = tensorFromValue(array, { what: `output '${name}'`, datatype, shape });
+      return [
+        name,
+        memory === "viewed" ? tensor : Tensor.fromElements(datatype, shape, tensor.copyElements()),
+      ];
     }),
   );
 }

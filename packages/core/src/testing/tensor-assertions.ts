@@ -4,7 +4,6 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
   arrayDatatype,
-  contiguousElements,
   errorFor,
   isNdArray,
   type PlainTensor,
@@ -61,8 +60,7 @@ function tensorOf(value: ComparedTensor): Tensor | undefined {
   if (value instanceof Tensor) return value;
   if (typeof value !== "object" || !isNdArray(value)) return undefined;
   const datatype = arrayDatatype(value);
-  if (datatype === undefined) return undefined;
-  return Tensor.fromElements(datatype, [...value.shape], contiguousElements(value));
+  return datatype && tensorFromValue(value, { what: "the ndarray", datatype, shape: value.shape });
 }
 
 /**

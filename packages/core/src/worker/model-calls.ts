@@ -1,11 +1,14 @@
 import { types } from "node:util";
 import {
   arrayDatatype,
+  type BFloat16Bits,
   cancelled,
   contiguousElements,
   type DataType,
   type Elements,
   errorFor,
+  type Float16Bits,
+  isHalfArray,
   isNdArray,
   NO_PARAMETERS,
   ndArrayOf,
@@ -69,7 +72,7 @@ export class CallsOfWorker {
         const outputs =
           done || value === undefined
             ? {}
-            : { outputs: packValues(value, transfer), parameters: responseParameters(value) };
+            : { outputs: packValues(value, transfer, bitsOf), parameters: responseParameters(value) };
         this.post({ type: "answer", call, ...outputs }, transfer);
       },
       (thrown) => {
@@ -161,7 +164,7 @@ export class CallsToModels {
     if (signal?.aborted) throw cancelled(signal.reason);
     const call = this.#next++;
     const transfer: ArrayBuffer[] = [];
-    const values = packValues(inputs, transfer);
+    const values = packValues(inputs, transfer, numbersOf);
     try {
       this.post({ type: "call", call, batch, modelName, inputs: values, options: rest, stream }, transfer);
     } catch (error) {
@@ -202,7 +205,8 @@ function toArrays(outputs: Readonly<Record<string, unknown>>, modelName: string)
 
 /*
  * Values of a program in messages between threads. An ndarray is sent as its elements and its shape, and recognised on
- * the other side. Nested arrays are cloned.
+ * the other side. Nested arrays are cloned. Arrays of FP16 and BF16 lose their class in a message: inputs are sent as
+ * numbers, outputs as bits with their data type.
  */
 
 /** An ndarray in a message. */
@@ -212,19 +216,31 @@ interface PackedArray {
   readonly datatype: DataType | undefined;
 }
 
+type HalfArray = Float16Bits | BFloat16Bits;
+
+const numbersOf = (elements: HalfArray): TypedArray => elements.toFloat32();
+
+const bitsOf = ({ buffer, byteOffset, length }: HalfArray): TypedArray =>
+  new Uint16Array(buffer, byteOffset, length).slice();
+
 /** Packs values by name for a message; `transfer` receives the buffers that may be transferred. */
 function packValues(
   values: Readonly<Record<string, unknown>>,
   transfer: ArrayBuffer[],
+  ofHalves: (elements: HalfArray) => TypedArray,
 ): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [name, packValue(value, transfer)]),
+    Object.entries(values).map(([name, value]) => [name, packValue(value, transfer, ofHalves)]),
   );
 }
 
-function packValue(value: unknown, transfer: ArrayBuffer[]): unknown {
+function packValue(
+  value: unknown,
+  transfer: ArrayBuffer[],
+  ofHalves: (elements: HalfArray) => TypedArray,
+): unknown {
   if (isNdArray(value)) {
-    const data = packElements(contiguousElements(value), transfer);
+    const data = packElements(contiguousElements(value), transfer, ofHalves);
     return {
       data,
       shape: [...value.shape],
@@ -233,15 +249,23 @@ function packValue(value: unknown, transfer: ArrayBuffer[]): unknown {
       datatype: arrayDatatype(value),
     };
   }
-  return types.isTypedArray(value) ? packElements(value as TypedArray, transfer) : value;
+  if (Array.isArray(value) && types.isTypedArray(value[0]))
+    return value.map((row: unknown) => packValue(row, transfer, ofHalves));
+  return types.isTypedArray(value) ? packElements(value as TypedArray, transfer, ofHalves) : value;
 }
 
 /** Copies elements, so that no other data of the same buffer is sent, and the sender keeps its own. */
-function packElements(elements: Elements, transfer: ArrayBuffer[]): Elements {
+function packElements(
+  elements: Elements,
+  transfer: ArrayBuffer[],
+  ofHalves: (elements: HalfArray) => TypedArray,
+): Elements {
   if (Array.isArray(elements)) return elements.map((element) => new Uint8Array(element));
   const like = Buffer.isBuffer(elements) ? Uint8Array : elements.constructor;
-  const copy = new (like as Uint8ArrayConstructor)(elements as Uint8Array);
-  transfer.push(copy.buffer);
+  const copy = isHalfArray(elements)
+    ? ofHalves(elements)
+    : new (like as Uint8ArrayConstructor)(elements as Uint8Array);
+  transfer.push(copy.buffer as ArrayBuffer);
   return copy;
 }
 

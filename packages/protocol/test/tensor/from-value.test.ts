@@ -1,7 +1,7 @@
 import ndarray from "ndarray";
 import { describe, expect, it } from "vitest";
 import { thrownText } from "../../../core/test/support/requests.js";
-import { DATA_TYPES, type DataType } from "../../src/data-types.js";
+import { BFloat16Bits, DATA_TYPES, type DataType, Float16Bits } from "../../src/data-types.js";
 import type { Shape } from "../../src/tensor.js";
 import { tensorFromValue } from "../../src/tensor-from-value.js";
 
@@ -159,7 +159,15 @@ describe("typed arrays", () => {
     expect(fault(new Float64Array(2), "FP32")).toBe(
       "INVALID_ARG input 'x' (FP32): expected Float32Array, got Float64Array",
     );
-    expect(fault(new Float32Array(2), "FP16")).toContain("expected Uint16Array, got Float32Array");
+    for (const [array, type, wanted] of [
+      [new Uint16Array(2), "FP16", "numbers, Float32Array or Float16Bits"],
+      [new Uint16Array(2), "BF16", "numbers, Float32Array or BFloat16Bits"],
+      [new Float16Bits(2), "BF16", "numbers, Float32Array or BFloat16Bits"],
+      [new BFloat16Bits(2), "UINT16", "Uint16Array"],
+    ] as const) {
+      const text = `${wanted}, got ${array.constructor.name}`;
+      expect(fault(array, type)).toBe(`INVALID_ARG input 'x' (${type}): expected ${text}`);
+    }
     expect(fault(new Float32Array(2), "BYTES")).toBe(
       "INVALID_ARG input 'x' (BYTES): expected an array of strings or byte arrays, got Float32Array",
     );
