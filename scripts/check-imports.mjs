@@ -180,7 +180,7 @@ const ONLY_IN = {
     webgpu: ["webgpu"],
   },
   llm: {
-    openai: ["@streamparser/json", "@tritonjs/http"],
+    openai: ["@fastify/busboy", "@streamparser/json", "@tritonjs/http"],
     "ai-sdk": ["@ai-sdk/openai-compatible", "@ai-sdk/provider"],
     langchain: ["@langchain/core"],
     mcp: ["@modelcontextprotocol/sdk"],

@@ -32,6 +32,7 @@ import { MOST_TEMPLATE } from "../../packages/llm/src/chat/chat-template.js";
 import { MOST_DEPTH, OWN_BYTES, OWN_STEPS } from "../../packages/llm/src/chat/render-budget.js";
 import { MOST_TOOLS } from "../../packages/llm/src/openai/chat-request.js";
 import { MOST_INPUTS } from "../../packages/llm/src/openai/embeddings.js";
+import { LONGEST_TEXT, MOST_PARTS } from "../../packages/llm/src/openai/form-body.js";
 import { MAX_BODY_SIZE, MAX_CHOICES } from "../../packages/llm/src/openai/openai-handler.js";
 import { MOST_LEVELS } from "../../packages/protocol/src/json.js";
 import { repositoryRoot } from "../support/repository.js";
@@ -104,6 +105,8 @@ const limits: Readonly<Record<string, string>> = {
   "values of a chat template": bytes(OWN_BYTES),
   "calls of macros within each other": count(MOST_DEPTH),
   "characters of a chat template": count(MOST_TEMPLATE),
+  "parts of an OpenAI form": count(MOST_PARTS),
+  "text in an OpenAI form": bytes(LONGEST_TEXT),
   "levels of JSON that an OpenAI request passes on": count(MOST_LEVELS),
 };
 

@@ -79,6 +79,34 @@ async function healthBeside(url: string, route: string, body: string): Promise<n
 }
 
 it.each([
+  [
+    "fields",
+    '--B\r\ncontent-disposition: form-data; name="model"\r\n\r\nm\r\n'.repeat(200_000),
+    "1024 parts",
+  ],
+  [
+    "a long text",
+    `--B\r\ncontent-disposition: form-data; name="prompt"\r\n\r\n${"\n".repeat(8_000_000)}\r\n`,
+    "'prompt'",
+  ],
+])("a form of %s is refused", async (_name, parts, text) => {
+  const url = await serveOpenAi(newTriton());
+  const headers = { "content-type": "multipart/form-data; boundary=B" };
+  const body = `${parts}--B--\r\n`;
+  const answer = await fetch(`${url}/v1/audio/transcriptions`, { method: "POST", headers, body });
+  expect(answer.status).toBe(413);
+  expect(await answer.json()).toMatchObject({ error: { message: expect.stringContaining(text) } });
+});
+
+it("health is answered while a chat of newlines is passed on", async () => {
+  const triton = newTriton();
+  bindText(triton, "m", () => say("Good day"));
+  const url = await serveOpenAi(triton);
+  const chat = { model: "m", messages: [{ role: "user", content: "\n".repeat(6_000_000) }] };
+  expect(await healthBeside(url, "/v1/chat/completions", JSON.stringify(chat))).toBeGreaterThan(20);
+});
+
+it.each([
   ["newlines", JSON.stringify({ model: "m", prompt: "\n".repeat(6_000_000) })],
   ["small strings", JSON.stringify({ model: "m", prompt: Array(400_000).fill("x".repeat(20)) })],
   ["numbers", JSON.stringify({ model: "m", prompt: Array(500_000).fill(12345678) })],

@@ -2,13 +2,14 @@ import type { AnswerReader } from "../chat/answer-reader.js";
 import type { ChatTemplate, ChatTool } from "../chat/chat-template.js";
 import { filtered, forcedCallText, forcedFormat, type ToolUse } from "../chat/forced-calls.js";
 import type { AnswerPiece } from "../chat/tool-call-pieces.js";
+import { turns, type Waiting } from "../turns.js";
 import { answer, ChatWriter } from "./answers.js";
 import { type Chat, type RequestLimits, readChatRequest, templateMessages } from "./chat-request.js";
 import { Generation, type PromptCall } from "./generation.js";
 import { imageTexts } from "./image-urls.js";
 import { invalidField, type OpenAiError } from "./openai-error.js";
 import { inferenceRoute, type OpenAiExchange } from "./openai-exchange.js";
-import { isStructured, type Sampling } from "./request-fields.js";
+import { isStructured, requestJsonInParts, type Sampling } from "./request-fields.js";
 import { cachedAnswer, cacheHeaders, RecordingWriter, type SemanticCache } from "./semantic-cache.js";
 import { type TextModel, textModelOf } from "./text-model.js";
 
@@ -103,7 +104,8 @@ async function callWithMessages(
   answers: AnswerReading,
   request: Client,
 ): Promise<ChatCall> {
-  const { messages, toolUse, forbidsCalls, sampling: given, variables, addGenerationPrompt } = chat;
+  const { toolUse, forbidsCalls, sampling: given, variables, addGenerationPrompt } = chat;
+  const messages = await turns.run(requestJsonInParts(chat.messages, "messages"), waitingOf(request));
   // The model renders the messages itself.
   const sampling: Sampling = {
     ...given,
@@ -177,11 +179,15 @@ function render(
     ...(model.takesImages && { imageText: IMAGE_TEXT }),
     addGenerationPrompt,
   };
-  return template.renderInTurns(input, {
+  return template.renderInTurns(input, waitingOf(request));
+}
+
+function waitingOf(request: Client): Waiting {
+  return {
     get aborted() {
       return request.gone;
     },
-  });
+  };
 }
 
 /** Text for an image in a prompt whose template does not write it. */

@@ -20,6 +20,7 @@ import {
 import { TritonError } from "@tritonjs/protocol";
 import type { ChatMessage } from "../chat/chat-template.js";
 import type { ChatTemplates } from "./chat-templates.js";
+import { type FormBody, readFormBody } from "./form-body.js";
 import type { ImageUrls } from "./image-urls.js";
 import { readJsonBody } from "./json-body.js";
 import type { OpenAiGroup } from "./openai-access.js";
@@ -96,32 +97,18 @@ export class OpenAiExchange {
   }
 
   /**
-   * Reads a form with files, and warns of unknown fields. Texts are strings, and files bytes with their name.
+   * Reads a form with files, and warns of unknown fields.
    *
    * @param read reads all fields of the endpoint
    * @throws OpenAiError 400 for a body that is not such a form; otherwise as `readBody`
    */
-  async readForm<T>(read: (fields: Fields, files: ReadonlyMap<string, File>) => T): Promise<T> {
+  async readForm<T>(read: (fields: Fields, files: FormBody["files"]) => T): Promise<T> {
     const type = firstHeader(this.request, "content-type") ?? "";
     if (!/^multipart\/form-data\b/i.test(type)) {
       const text = `content-type: expected multipart/form-data, got ${type === "" ? "none" : type}`;
       throw new OpenAiError(400, text, { code: "invalid_form" });
     }
-    const body = await this.#readBytes();
-    let form: FormData;
-    try {
-      // The bytes lie in memory of this request, so they are copied.
-      form = await new Response(Uint8Array.from(body), { headers: { "content-type": type } }).formData();
-    } catch (cause) {
-      const text = "the body of the request is not a form: expected parts as multipart/form-data has them";
-      throw Object.assign(new OpenAiError(400, text, { code: "invalid_form" }), { cause });
-    }
-    const values: Record<string, unknown> = {};
-    const files = new Map<string, File>();
-    for (const [name, value] of form) {
-      if (typeof value !== "string") files.set(name, value);
-      else values[name] = name.endsWith("[]") ? form.getAll(name) : value;
-    }
+    const { values, files } = await readFormBody(this.request, type, await this.#readBytes());
     const fields = new Fields(values);
     const value = read(fields, files);
     acceptCommonFields(fields);

@@ -1,5 +1,6 @@
 import type { Log } from "@tritonjs/core/frontend";
 import { definedMembers, hasMoreLevels, MOST_LEVELS } from "@tritonjs/protocol";
+import type { Parts } from "../turns.js";
 import { checkLength, invalidField, missingField, shown, wrongType } from "./openai-error.js";
 
 /** The fields of a JSON object, read with checks. `null` counts as absent, as OpenAI's clients send it. */
@@ -116,8 +117,44 @@ export function isIntegers(values: readonly unknown[]): values is readonly numbe
  * @throws OpenAiError 400 for more than 100 levels
  */
 export function requestJson(value: unknown, path: string): string {
-  if (!hasMoreLevels(value, MOST_LEVELS)) return JSON.stringify(value);
+  checkLevels(value, path);
+  return JSON.stringify(value);
+}
+
+function checkLevels(value: unknown, path: string): void {
+  if (!hasMoreLevels(value, MOST_LEVELS)) return;
   throw invalidField(path, `'${path}': expected at most ${MOST_LEVELS} levels of nesting, got more`);
+}
+
+/** Characters of a string that are written between two pauses. */
+const CHARACTERS_OF_PART = 16 * 1024;
+
+/** Writes {@link requestJson} in parts. */
+export function* requestJsonInParts(value: unknown, path: string): Parts<string> {
+  checkLevels(value, path);
+  return yield* jsonInParts(value);
+}
+
+function* jsonInParts(value: unknown): Parts<string> {
+  if (typeof value === "string" && value.length > CHARACTERS_OF_PART) {
+    let text = "";
+    for (let at = 0; at < value.length; at += CHARACTERS_OF_PART) {
+      // A character that is cut in two becomes two escapes, which stand for it together.
+      text += JSON.stringify(value.slice(at, at + CHARACTERS_OF_PART)).slice(1, -1);
+      yield;
+    }
+    return `"${text}"`;
+  }
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const isList = Array.isArray(value);
+  let text = "";
+  for (const [name, member] of Object.entries(value)) {
+    if (member === undefined) continue;
+    const separator = text === "" ? "" : ",";
+    text += separator + (isList ? "" : `${JSON.stringify(name)}:`) + (yield* jsonInParts(member));
+    yield;
+  }
+  return isList ? `[${text}]` : `{${text}}`;
 }
 
 /** Settings of the sampling with the field names of OpenAI and vLLM, as models get them in `sampling_parameters`. */

@@ -77,7 +77,8 @@ function namesOf(tensors: readonly { readonly name: string; readonly dataType: s
 export interface TextCall {
   /** Either a prompt, or messages with their tools. */
   readonly prompt?: string | readonly number[];
-  readonly messages?: readonly unknown[];
+  /** JSON of the messages. */
+  readonly messages?: string;
   /** Images of a prompt in base64. */
   readonly images?: readonly string[] | undefined;
   readonly tools?: readonly unknown[];
@@ -131,7 +132,7 @@ export function textInputs(
   if (typeof prompt === "string" && !put(model.promptInput!, prompt)) throw notOnePrompt(model);
   if (Array.isArray(prompt) && !put("input_ids", prompt as readonly number[])) throw takesNoTokens(model);
   if (messages !== undefined) {
-    put("messages", requestJson(messages, "messages"));
+    put("messages", messages);
     // A model may require its prompt all the same.
     const { promptInput } = model;
     if (promptInput !== undefined && !model.inputs.get(promptInput)!.optional) put(promptInput, "");

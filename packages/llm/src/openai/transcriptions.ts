@@ -2,6 +2,7 @@ import type { Exchange, InferenceResponse } from "@tritonjs/core/frontend";
 import { BodyStream, ClientGone, type V2Response } from "@tritonjs/http/frontend";
 import { errorFor, type ModelConfig, Tensor, TritonError } from "@tritonjs/protocol";
 import { DONE_EVENT, dataEvent, EVENT_STREAM_HEADERS } from "./answers.js";
+import type { FormBody } from "./form-body.js";
 import { describeError, invalidField, missingField } from "./openai-error.js";
 import { inferenceRoute, jsonResult, type OpenAiExchange } from "./openai-exchange.js";
 import type { Fields } from "./request-fields.js";
@@ -9,8 +10,7 @@ import { type InputSlot, inputSlot, tensorOf } from "./text-model.js";
 
 /** Route of speech recognition: `POST /v1/audio/transcriptions`. */
 export const transcriptionsRoute = inferenceRoute(/^\/v1\/audio\/transcriptions$/, async (exchange) => {
-  const { file, ...wanted } = await exchange.readForm(readTranscriptionRequest);
-  const audio = new Uint8Array(await file.arrayBuffer());
+  const { file: audio, ...wanted } = await exchange.readForm(readTranscriptionRequest);
   const lookUp = await exchange.lookUpModel(wanted.model);
   const model = transcriptionModelOf(lookUp.current().config);
   const run = new TranscriptionRun(exchange, lookUp, model, inputsOf(model, audio, wanted));
@@ -26,7 +26,7 @@ export const transcriptionsRoute = inferenceRoute(/^\/v1\/audio\/transcriptions$
 const FORMATS = ["json", "text", "srt", "vtt", "verbose_json"] as const;
 
 interface TranscriptionRequest {
-  readonly file: File;
+  readonly file: Uint8Array;
   readonly model: string;
   readonly format: (typeof FORMATS)[number];
   readonly language: string | undefined;
@@ -38,7 +38,7 @@ interface TranscriptionRequest {
 }
 
 /** @throws OpenAiError 400 for the first field at fault */
-function readTranscriptionRequest(fields: Fields, files: ReadonlyMap<string, File>): TranscriptionRequest {
+function readTranscriptionRequest(fields: Fields, files: FormBody["files"]): TranscriptionRequest {
   const model = fields.requiredString("model");
   const file = files.get("file");
   if (file === undefined) throw missingField("file", "a file");

@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
 import { readJsonBody } from "../../src/openai/json-body.js";
+import { requestJson, requestJsonInParts } from "../../src/openai/request-fields.js";
+import { allParts } from "../../src/turns.js";
 
 /** White space that makes a document long, so that it is parsed in steps. */
 const PADDING = " ".repeat(70_000);
@@ -36,4 +38,15 @@ it.each([
   await expect(readJsonBody(client, Buffer.from(text))).rejects.toMatchObject(
     typeof text === "string" && text.includes("NaN") ? { status: 400, param: "a" } : refusal,
   );
+});
+
+it("writes messages in parts as JSON.stringify does", () => {
+  const long = `${"a".repeat(16_383)}😀\n"\\ \ud83d`.repeat(3);
+  const messages = [
+    { role: "user", content: long, name: undefined, parts: [{}, [], null, 1.5, true, ""] },
+    { "": long },
+  ];
+  const text = allParts(requestJsonInParts(messages, "messages"));
+  expect(JSON.parse(text)).toEqual(JSON.parse(requestJson(messages, "messages")));
+  expect(text.replaceAll("\\ud83d\\ude00", "😀")).toBe(requestJson(messages, "messages"));
 });

@@ -99,3 +99,22 @@ it("chooses the most likely of several texts for best_of", async () => {
   expect(chosen.choices.map(({ text }) => text)).toEqual(best.map(({ text }) => text));
   expect(chosen.usage).toMatchObject({ completion_tokens: all.flatMap((one) => one.logprobs.tokens).length });
 });
+
+it("a prompt beyond the context has OpenAI's code and the field of its endpoint", async () => {
+  const triton = newTriton();
+  triton.bind({ modelName: "m", inferFunc: textGeneration({ directory: STORIES, intraOpNumThreads: 1 }) });
+  const url = await serveOpenAi(triton);
+  const long = "Once there was a cat. ".repeat(500);
+  const code = "context_length_exceeded";
+  for (const [path, fields, param] of [
+    ["chat/completions", { messages: [{ role: "user", content: long }] }, "messages"],
+    ["completions", { prompt: long }, "prompt"],
+    ["completions", { prompt: "Once", max_tokens: 5000 }, "max_tokens"],
+    ["responses", { input: long }, "input"],
+  ] as const) {
+    const response = await post(`${url}/v1/${path}`, { model: "m", ...fields });
+    expect(response.status).toBe(400);
+    const error = { type: "invalid_request_error", code, param };
+    expect(await response.json()).toMatchObject({ error });
+  }
+});
