@@ -1,7 +1,8 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ChatTemplates } from "../../../src/openai/chat-templates.js";
 import type { OpenAiOptions } from "../../../src/openai/index.js";
 import {
   type Asked,
@@ -160,5 +161,19 @@ describe("a chat with a model that takes a prompt", () => {
     expect(await refused.json()).toMatchObject({
       error: { message: expect.stringContaining("tokenizer_config.json") },
     });
+  });
+
+  it("parses a broken template once, and reads a missing one again", async () => {
+    const folder = join(directory, "broken");
+    await mkdir(folder);
+    const templates = new ChatTemplates({ chatTemplates: { m: folder } });
+    const found = () => templates.find({ name: "m" } as never);
+    const write = (chat_template: string) =>
+      writeFile(join(folder, "tokenizer_config.json"), JSON.stringify({ chat_template }));
+    await expect(found()).rejects.toThrow("got none");
+    await write("{% if %}");
+    const first = await found().catch((error: unknown) => error);
+    expect(first).toMatchObject({ message: expect.stringContaining("cannot parse the chat template") });
+    await expect(found()).rejects.toBe(first);
   });
 });
