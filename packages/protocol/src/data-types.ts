@@ -138,25 +138,34 @@ function wordsOf(values: ArrayLike<number>): Int32Array | undefined {
   return new Int32Array(values.buffer, values.byteOffset, values.length);
 }
 
-/** Members that the arrays of FP16 and BF16 have besides those of typed arrays. The `ndarray` package uses the first two. */
+/** Members that the arrays of FP16 and BF16 have besides those of typed arrays. The `ndarray` package uses `get` and `set`. */
 interface HalfMethods {
   /** The number of one element. */
   get(index: number): number;
-  /** Stores the number nearest to `value` as one element. */
-  set(index: number, value: number): void;
   /** Copies elements, as any typed array does. */
   set(elements: ArrayLike<number>, offset?: number): void;
+  /** Stores the number nearest to `value` as one element. */
+  set(index: number, value: number): void;
   /** All elements as numbers, in memory of their own. */
   toFloat32(): Float32Array<ArrayBuffer>;
+}
+
+/** Members whose results have the class of their array. */
+interface Parts {
   slice(start?: number, end?: number): this;
   subarray(start?: number, end?: number): this;
 }
 
+type HalfArray<Base> = Parts & Base & HalfMethods;
+
 interface HalfArrayClass {
-  new (length?: number): HalfMethods & Uint16Array;
-  new (elements: ArrayLike<number>): HalfMethods & Uint16Array;
-  new (buffer: ArrayBufferLike, byteOffset?: number, length?: number): HalfMethods & Uint16Array;
+  new (length?: number): HalfArray<Uint16Array>;
+  new (elements: ArrayLike<number>): HalfArray<Uint16Array>;
+  new (buffer: ArrayBufferLike, byteOffset?: number, length?: number): HalfArray<Uint16Array>;
 }
+
+/** Key under which a class has its data type, for the compiler alone. */
+declare const holds: unique symbol;
 
 /** Derives a class with {@link HalfMethods} from one of typed arrays. The `ndarray` package asks for the tag. */
 function halfArrays(
@@ -205,7 +214,9 @@ export class Float16Bits extends halfArrays(
   fromFloat16,
   toFloat16,
   float16ToFloat32,
-) {}
+) {
+  declare readonly [holds]: "FP16";
+}
 
 /** Elements of BF16 as their bits: `get` and `toFloat32` read them as numbers. */
 export class BFloat16Bits extends halfArrays(
@@ -214,7 +225,9 @@ export class BFloat16Bits extends halfArrays(
   fromBfloat16,
   toBfloat16,
   bfloat16ToFloat32,
-) {}
+) {
+  declare readonly [holds]: "BF16";
+}
 
 const sameNumber = (value: number) => value;
 
@@ -244,7 +257,7 @@ export type Float16Values = typeof globalThis extends {
  * The elements of an FP16 tensor as callbacks and callers see them: numbers in a `Float16Array` where the run time has
  * one (Node 24), else bits. `toFloat32()` gives the numbers of both.
  */
-export type Float16Elements = Float16Bits | (HalfMethods & Float16Values);
+export type Float16Elements = Float16Bits | HalfArray<Float16Values>;
 
 /** A data type of the v2 protocol. `BYTES` is Triton's `TYPE_STRING`. */
 export type DataType = FixedDataType | "BYTES";

@@ -1,9 +1,11 @@
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { type DataType, Triton } from "@tritonjs/core";
-import { DATA_TYPES } from "@tritonjs/protocol";
+import { DATA_TYPES, Float16Bits, tensorFromValue, toNdArray } from "@tritonjs/protocol";
+import type { Tensor as OrtTensor } from "onnxruntime-node";
 import { afterAll, describe, expect, it } from "vitest";
 import { identityOnnx, onnxTypes } from "../../../../test/support/onnx-models.js";
 import { outcomeOf, outcomesOf, thrownBy } from "../../../../test/support/outcome.js";
+import { fromResults, toFeeds } from "../../src/onnxruntime/ort-tensors.js";
 
 const triton = new Triton();
 afterAll(() => triton.close());
@@ -41,6 +43,23 @@ describe("an ONNX model", () => {
       platform: "onnxruntime_onnx",
       inputs: [{ name: "x", datatype, shape: [-1, 2] }],
     });
+  });
+
+  it("gets and returns the bits of FP16 without a copy", async () => {
+    const given = new Float16Bits([0x3c00, 0xfe01]);
+    const input = tensorFromValue(given, { what: "x", datatype: "FP16", shape: [2] });
+    const feeds = toFeeds(new Map([["x", input]]), new Set());
+    expect((feeds.x!.data as Uint16Array).buffer).toBe(given.buffer);
+    // onnxruntime-node returns the array class of the run time, which newer versions of Node have for FP16.
+    for (const data of [Uint16Array.of(1, 2), toNdArray(input).data as Uint16Array]) {
+      const result = { type: "float16", dims: [2], data } as unknown as OrtTensor;
+      const output = fromResults({ y: result }).get("y")!;
+      expect((toNdArray(output).data as Float16Bits).buffer).toBe(data.buffer);
+    }
+    const { y } = await triton.infer("identity-FP16", { x: [given, given] });
+    expect(new Uint16Array((y!.data as Float16Bits).buffer)).toEqual(
+      Uint16Array.of(0x3c00, 0xfe01, 0x3c00, 0xfe01),
+    );
   });
 
   it("is tested with every data type but BF16", () => {
