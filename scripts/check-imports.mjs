@@ -12,7 +12,7 @@ const root = process.argv[2] ?? repository;
 
 /** Folders of each package in their order, and the top-level files that folders may import. */
 const ORDER = {
-  protocol: ["closest-name.ts", "data-types.ts", "grpc"],
+  protocol: ["closest-name.ts", "half-floats.ts", "data-types.ts", "grpc"],
   core: [
     "optional-packages.ts",
     "version.ts",

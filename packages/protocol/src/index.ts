@@ -12,8 +12,6 @@ export {
   unlessAborted,
 } from "./concurrency-gate.js";
 export {
-  BFloat16Bits,
-  bfloat16ToFloat32,
   configDataTypes,
   DATA_TYPES,
   type DataType,
@@ -22,22 +20,13 @@ export {
   type ElementsOf,
   elementByteSize,
   type FixedDataType,
-  Float16Bits,
-  type Float16Elements,
-  type Float16Values,
-  float16ToFloat32,
-  float32ToBfloat16,
-  float32ToFloat16,
   floatReader,
   floatWriter,
-  fromBfloat16,
   fromConfigDataType,
-  fromFloat16,
   fromOnnxType,
   type GivenElementsOf,
   isArrayOf,
   isDataType,
-  isHalfArray,
   isOnlyBinary,
   shownElements,
   type TypedArray,
@@ -56,6 +45,19 @@ export {
   reasonStatus,
 } from "./error-reasons.js";
 export { type DecoderDtype, GRAPH_DTYPES, graphPaths, PREFERRED_DTYPES } from "./graph-dtypes.js";
+export {
+  BFloat16Bits,
+  bfloat16ToFloat32,
+  Float16Bits,
+  type Float16Elements,
+  type Float16Values,
+  float16ToFloat32,
+  float32ToBfloat16,
+  float32ToFloat16,
+  fromBfloat16,
+  fromFloat16,
+  isHalfArray,
+} from "./half-floats.js";
 export {
   ANSWER_WORDS,
   type AnswerJson,

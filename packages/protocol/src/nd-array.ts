@@ -1,19 +1,17 @@
 import type { NdArray } from "ndarray";
 import ndarray from "ndarray";
 import {
-  type BFloat16Bits,
   DATA_TYPES,
   type DataType,
   type Elements,
   type ElementsOf,
   elementByteSize,
   type FixedDataType,
-  type Float16Bits,
   halfArrayFor,
-  isHalfArray,
   shownElements,
   typedArrayFor,
 } from "./data-types.js";
+import { type BFloat16Bits, type Float16Bits, isHalfArray } from "./half-floats.js";
 import { elementCount, type Shape, type Tensor } from "./tensor.js";
 import { TritonError } from "./triton-error.js";
 

@@ -1,7 +1,8 @@
 import ndarray from "ndarray";
 import { describe, expect, it } from "vitest";
 import { thrownText } from "../../../core/test/support/requests.js";
-import { BFloat16Bits, DATA_TYPES, type DataType, Float16Bits } from "../../src/data-types.js";
+import { DATA_TYPES, type DataType } from "../../src/data-types.js";
+import { BFloat16Bits, Float16Bits } from "../../src/half-floats.js";
 import type { Shape } from "../../src/tensor.js";
 import { tensorFromValue } from "../../src/tensor-from-value.js";
 

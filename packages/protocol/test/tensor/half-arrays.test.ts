@@ -1,6 +1,7 @@
 import ndarray, { type NdArray } from "ndarray";
 import { describe, expect, it } from "vitest";
-import { BFloat16Bits, Float16Bits, shownElements } from "../../src/data-types.js";
+import { shownElements } from "../../src/data-types.js";
+import { BFloat16Bits, Float16Bits } from "../../src/half-floats.js";
 import { interpretedView, toNdArray } from "../../src/nd-array.js";
 import { Tensor } from "../../src/tensor.js";
 import { inputTensor, tensorFromValue } from "../../src/tensor-from-value.js";

@@ -9,7 +9,7 @@ import {
   fromFloat16,
   toBfloat16,
   toFloat16,
-} from "../../src/data-types.js";
+} from "../../src/half-floats.js";
 
 const all = Uint16Array.from({ length: 65536 }, (_, half) => half);
 
