@@ -89,6 +89,9 @@ export function checkOptions({ values, given }: ReadOptions): void {
         "or the other.",
     );
   }
+  if (given.has("capture-rate") && values["capture-directory"] === "") {
+    throw new OptionError("Error: Use of '--capture-rate' requires setting '--capture-directory' as well.");
+  }
   checkPorts(values);
   for (const { key } of values["host-policy"]) {
     if (key !== "numa-node" && key !== "cpu-cores") {

@@ -94,7 +94,8 @@ export const repositoryOptions = {
       0,
     ),
     "capture-directory": text(
-      "Directory of Parquet files in which some requests are captured with their answers. Needs hyparquet-writer.",
+      "Directory of Parquet files in which some requests are captured with their answers, also their errors' texts and " +
+        "parameters. Needs hyparquet-writer.",
       "",
     ),
     "capture-rate": value(

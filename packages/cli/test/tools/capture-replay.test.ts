@@ -181,7 +181,7 @@ describe("captured requests", () => {
   it.each([
     [{ rate: 2 }, "option 'rate': expected a number from 0 to 1, got 2"],
     [{ maxBytes: 0 }, "option 'maxBytes'"],
-    [{ directory: "/dev/null/x" }, "cannot make the directory of captures"],
+    [{ directory: "/dev/null/x" }, "cannot use the directory of captures"],
     [{ colour: "red" }, "colour"],
   ])("refuse options that are not valid: %j", (options, text) => {
     expect(() => capture({ directory: tmpdir(), ...options } as CaptureOptions)).toThrow(text);

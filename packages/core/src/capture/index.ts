@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { accessSync, constants, mkdirSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
@@ -20,11 +20,15 @@ import type {
 import type { ExecutionTimes } from "../observe/statistics.js";
 import { importPeer, notLoaded } from "../optional-packages.js";
 import { Alarm, type Clock, everyMs, quietTimers, realClock } from "../system/clock.js";
+import { PRIVATE_DIRECTORY, PRIVATE_FILE } from "../system/files.js";
 import { copyTensor } from "../tensor-rows.js";
 
 /** Options of captures: which requests, and in which files. */
 export interface CaptureOptions {
-  /** Directory of the files; it is made if it does not exist. */
+  /**
+   * Directory of the files. It is made if it does not exist, and then only its owner may enter it. Only the owner may
+   * read the files, also in a directory that exists.
+   */
   readonly directory: string;
   /** Share of the requests that are captured, from 0 to 1. @default 0.01 */
   readonly rate?: number;
@@ -35,13 +39,14 @@ export interface CaptureOptions {
   /** Seconds after which a file is complete. @default 60 */
   readonly maxAgeSeconds?: number;
   /**
-   * Tensors that are left out: by name, or as a function decides, which returns the request to keep, or undefined for
-   * none. @default nothing
+   * Tensors and parameters that are left out: by name, or as a function decides, which returns the request to keep, or
+   * undefined for none. The text of an error may quote a tensor, so only its code is kept, unless the function returns
+   * another text. @default nothing
    */
   readonly redact?: readonly string[] | ((request: CapturedRequest) => CapturedRequest | undefined);
   /** Encrypts a complete file. Its name then ends in `.encrypted`. @default no encryption */
   readonly encrypt?: (file: Uint8Array) => Uint8Array | Promise<Uint8Array>;
-  /** Another tracer that gets all requests: `openTelemetry()`. @default none */
+  /** Another tracer that gets the requests that its trace settings select: `openTelemetry()`. @default none */
   readonly next?: RequestTracer;
   /** Clock of the age of files. @default the real clock */
   readonly clock?: Clock;
@@ -63,8 +68,10 @@ const TYPES = optionTypes<CaptureOptions>({
  * Captures some of the requests with their answers in Parquet files, which pandas and DuckDB open, and which `tritonjs
  * replay` sends again. It needs the package `hyparquet-writer`. A full disk loses captured requests and nothing else.
  *
- * @returns a tracer, for the option `tracer` of a `Triton`
- * @throws TritonError INVALID_ARG for options that are not valid, and for a directory that cannot be made
+ * Trace settings neither start nor stop it.
+ *
+ * @returns a tracer, for the option `tracer` of a `Triton`, which does not start without `hyparquet-writer`
+ * @throws TritonError INVALID_ARG for options that are not valid, and for a directory that cannot be made or written
  * @example
  * ```ts
  * const triton = new Triton({ tracer: capture({ directory: "/var/lib/captures", rate: 0.01, redact: ["face"] }) });
@@ -86,6 +93,8 @@ export function capture(options: CaptureOptions): RequestTracer {
 type ResolvedCapture = CaptureOptions & Required<Pick<CaptureOptions, "rate" | "maxBytes" | "maxAgeSeconds">>;
 
 class CaptureTracer implements RequestTracer {
+  readonly always = true;
+  readonly next: RequestTracer | undefined;
   readonly #options: ResolvedCapture;
   readonly #files: CaptureFiles;
   readonly #models: ReadonlySet<string> | undefined;
@@ -95,46 +104,39 @@ class CaptureTracer implements RequestTracer {
   constructor(options: ResolvedCapture) {
     const { directory, maxBytes, maxAgeSeconds, encrypt, models, clock = realClock } = options;
     this.#options = options;
+    this.next = options.next;
     this.#models = models && new Set(models);
     this.#files = new CaptureFiles({ directory, maxBytes, maxAgeSeconds, encrypt }, clock);
   }
 
   skips(modelName: string): boolean {
     if (this.#models === undefined || this.#models.has(modelName)) this.#due += this.#options.rate;
-    return this.#due < 1 && this.#options.next === undefined;
+    return this.#due < 1;
   }
 
-  start(origin: RequestOrigin): RequestTrace | undefined {
-    const { next } = this.#options;
-    const followed = next?.start(origin);
-    if (this.#due < 1) return followed;
+  start(origin: RequestOrigin, beside?: RequestTrace): RequestTrace | undefined {
     this.#due--;
-    if (!this.#files.hasRoom) {
-      this.#files.lost++;
-      return followed;
-    }
-    return new CaptureTrace(this, origin.wallOffsetMs, followed);
+    if (this.#files.hasRoom) return new CaptureTrace(this, origin.wallOffsetMs, beside);
+    this.#files.lost++;
+    return beside;
   }
 
   get lostSpans(): number {
-    return this.#files.lost + (this.#options.next?.lostSpans ?? 0);
+    return this.#files.lost;
   }
 
-  async close(): Promise<void> {
-    await Promise.all([this.#files.close(), this.#options.next?.close?.()]);
+  ready(): Promise<void> {
+    return this.#files.ready();
+  }
+
+  close(): Promise<void> {
+    return this.#files.close();
   }
 
   add(request: CapturedRequest): void {
-    const { redact } = this.#options;
-    if (redact === undefined) this.#files.add(request);
-    else if (typeof redact === "function") {
-      const kept = this.#redacted(redact, request);
-      if (kept !== undefined) this.#files.add(kept);
-    } else {
-      const without = (tensors: ReadonlyMap<string, Tensor>) =>
-        new Map([...tensors].filter(([name]) => !redact.includes(name)));
-      this.#files.add({ ...request, inputs: without(request.inputs), outputs: without(request.outputs) });
-    }
+    const { redact = [] } = this.#options;
+    const kept = typeof redact === "function" ? this.#redacted(redact, request) : without(redact, request);
+    if (kept !== undefined) this.#files.add(kept);
   }
 
   /** A request that the function cannot redact is not kept. */
@@ -143,13 +145,37 @@ class CaptureTracer implements RequestTracer {
     request: CapturedRequest,
   ): CapturedRequest | undefined {
     try {
-      return redact(request);
+      const kept = redact(request);
+      return kept === undefined || kept.error !== request.error ? kept : withoutText(kept);
     } catch (error) {
       this.#files.lost++;
       process.emitWarning(error instanceof Error ? error : String(error));
       return undefined;
     }
   }
+}
+
+function without(names: readonly string[], request: CapturedRequest): CapturedRequest {
+  if (names.length === 0) return request;
+  const others = <V>(entries: Iterable<[string, V]>) =>
+    [...entries].filter(([name]) => !names.includes(name));
+  const { parameters, inputs, outputs } = request;
+  return withoutText({
+    ...request,
+    parameters: Object.fromEntries(others(Object.entries(parameters))),
+    inputs: new Map(others(inputs)),
+    outputs: new Map(others(outputs)),
+  });
+}
+
+/** Keeps only the code of an error, because its text may quote a tensor. */
+function withoutText(request: CapturedRequest): CapturedRequest {
+  const { error } = request;
+  if (error === undefined) return request;
+  return {
+    ...request,
+    error: `${error.split(":", 1)[0]}: the text is left out, because tensors are redacted`,
+  };
 }
 
 const NOTHING: ReadonlyMap<string, Tensor> = new Map();
@@ -291,7 +317,7 @@ export interface CapturedRequest {
   readonly outputs: ReadonlyMap<string, Tensor>;
   /** Number of responses; a decoupled model may have any. */
   readonly responses: number;
-  /** Code and text of the error with which it ended; undefined for none. */
+  /** Code and text of the error with which it ended, `INVALID_ARG: ...`; undefined for none. */
   readonly error: string | undefined;
 }
 
@@ -353,13 +379,11 @@ class CaptureFiles {
     private readonly clock: Clock,
   ) {
     try {
-      mkdirSync(options.directory, { recursive: true });
+      mkdirSync(options.directory, PRIVATE_DIRECTORY);
+      accessSync(options.directory, constants.W_OK | constants.X_OK);
     } catch (error) {
       const why = TritonError.from(error).message;
-      throw errorFor(
-        "INVALID_OPTION",
-        `cannot make the directory of captures '${options.directory}': ${why}`,
-      );
+      throw errorFor("INVALID_OPTION", `cannot use the directory of captures '${options.directory}': ${why}`);
     }
     this.#alarm = new Alarm(quietTimers(clock) as Clock, () => this.#rotateAll());
   }
@@ -367,6 +391,12 @@ class CaptureFiles {
   /** False while so much waits for the disk that nothing more is kept. */
   get hasRoom(): boolean {
     return this.#waitingBytes < MAX_WAITING_BYTES;
+  }
+
+  /** @throws TritonError PACKAGE_NOT_INSTALLED without the package that writes the files */
+  async ready(): Promise<void> {
+    this.#writer ??= loadWriter();
+    await this.#writer;
   }
 
   add(request: CapturedRequest): void {
@@ -409,7 +439,8 @@ class CaptureFiles {
       this.#writer ??= loadWriter();
       const parquet = parquetOf(await this.#writer, model, requests);
       const content = encrypt === undefined ? parquet : await encrypt(parquet);
-      await writeFile(`${path}.new`, content);
+      // Nothing is written through a link that another user has made in a shared directory.
+      await writeFile(`${path}.new`, content, { ...PRIVATE_FILE, flag: "wx" });
       await rename(`${path}.new`, path);
     } catch (error) {
       // The part that was written before the disk was full must not keep it full.

@@ -102,9 +102,22 @@ export interface RequestTracer {
   /**
    * Starts the trace of a request. It is called in the asynchronous context of the code that sent the request.
    *
+   * @param beside trace of the request in a file or by `next`: an `always` tracer returns one that passes all events on
+   * to it, or `beside` itself
    * @returns undefined for a request that is not traced
    */
-  start(origin: RequestOrigin): RequestTrace | undefined;
+  start(origin: RequestOrigin, beside?: RequestTrace): RequestTrace | undefined;
+  /**
+   * True for a tracer that gets all requests whatever the trace settings say, as captures do. The settings are then
+   * those of `next`, or of trace files. @default false
+   */
+  readonly always?: boolean;
+  /** Tracer that makes the spans beside an `always` one. @default none */
+  readonly next?: RequestTracer | undefined;
+  /**
+   * Resolves when requests can be recorded. The server is not ready before, and fails to start with the error.
+   */
+  ready?(): Promise<void>;
   /** Spans that were lost since the start, for the metric `tritonjs_trace_lost_total`. @default not known */
   readonly lostSpans?: number;
   /** Called when the server closes, after the last request. Resolves when all spans are sent. */

@@ -1,6 +1,7 @@
 import { appendFile, writeFile } from "node:fs/promises";
 import { errorFor, statusText } from "@tritonjs/protocol";
 import type { Clock } from "../system/clock.js";
+import { PRIVATE_FILE } from "../system/files.js";
 import type { Log } from "./log.js";
 import { RecordedTrace, TensorActivity, Trace, type TraceCollector } from "./recorded-trace.js";
 import type { RequestArrival, RequestTrace, RequestTracer } from "./request-trace.js";
@@ -28,7 +29,10 @@ const NOTHING: ReadonlySet<ChangeableTraceSetting> = new Set();
  */
 export class Tracing {
   readonly #files: TraceFiles;
+  /** Makes the spans, in mode "opentelemetry". */
   readonly #tracer: RequestTracer | undefined;
+  /** Tracers that get all requests, whatever the settings say. Each gets the trace of those before. */
+  readonly #always: readonly RequestTracer[];
   readonly #initial: TraceSettings;
   /** Called when the settings have changed. */
   onUpdate: (() => void) | undefined;
@@ -38,7 +42,7 @@ export class Tracing {
   readonly #replaced = new Set<TraceSetting>();
 
   /**
-   * @param tracer makes the spans of mode "opentelemetry"
+   * @param tracer makes the spans of mode "opentelemetry", or gets all requests beside them
    * @throws TritonError INVALID_ARG that lists every problem of the options, or names the missing tracer.
    */
   constructor(
@@ -47,9 +51,13 @@ export class Tracing {
     log: Log,
     tracer?: RequestTracer,
   ) {
-    this.#initial = resolveTraceOptions(options, tracer !== undefined);
+    const always: RequestTracer[] = [];
+    let spans = tracer;
+    for (; spans?.always; spans = spans.next) always.push(spans);
+    this.#always = always;
+    this.#initial = resolveTraceOptions(options, spans !== undefined);
     this.#files = new TraceFiles(this.#initial.file, log);
-    this.#tracer = this.#initial.mode === "opentelemetry" ? tracer : undefined;
+    this.#tracer = this.#initial.mode === "opentelemetry" ? spans : undefined;
     this.#server = new TraceSetting(this.#initial, NOTHING, this.#files, this.#replaced);
     const { invalidReason, levels } = this.#server;
     if (levels.includes("TENSORS") && this.#tracer !== undefined) {
@@ -79,7 +87,13 @@ export class Tracing {
 
   /** True if requests of some model may be traced. */
   get active(): boolean {
-    return [this.#server, ...this.#models.values()].some(({ levels }) => levels.length > 0);
+    const settings = [this.#server, ...this.#models.values()];
+    return this.#always.length > 0 || settings.some(({ levels }) => levels.length > 0);
+  }
+
+  /** Resolves when requests can be recorded. */
+  async ready(): Promise<void> {
+    await Promise.all(this.#tracers.map((tracer) => tracer.ready?.()));
   }
 
   /**
@@ -89,30 +103,39 @@ export class Tracing {
    * @param arrival how the request came; undefined for a request of this process
    */
   sample(modelName: string, arrival?: RequestArrival): RequestTrace | undefined {
+    let trace = this.#sampleBySettings(modelName, arrival);
+    for (const tracer of this.#always) {
+      if (!tracer.skips?.(modelName)) trace = this.#start(tracer, modelName, true, arrival, trace);
+    }
+    return trace;
+  }
+
+  #sampleBySettings(modelName: string, arrival: RequestArrival | undefined): RequestTrace | undefined {
     const setting = this.#settingOf(modelName);
     if (this.#tracer === undefined) {
       const trace = setting.sample();
       return trace && new RecordedTrace(trace);
     }
     if (setting.levels.length === 0 || this.#tracer.skips?.(modelName)) return undefined;
-    return this.#start(this.#tracer, modelName, setting, arrival);
+    return this.#start(this.#tracer, modelName, setting.selects(), arrival);
   }
 
   /** Apart from `sample`, which would otherwise allocate for the closure also where no trace starts. */
   #start(
     tracer: RequestTracer,
     modelName: string,
-    setting: TraceSetting,
+    selected: boolean,
     arrival: RequestArrival | undefined,
+    beside?: RequestTrace,
   ): RequestTrace | undefined {
     const now = () => this.now();
     const wallOffsetMs = this.clock.wallNow() - now();
-    return tracer.start({ modelName, selected: setting.selects(), arrival, now, wallOffsetMs });
+    return tracer.start({ modelName, selected, arrival, now, wallOffsetMs }, beside);
   }
 
   /** Traces and spans that were lost since the start, because the disk or the collector was too slow for them. */
   get lost(): number {
-    return this.#files.lost + (this.#tracer?.lostSpans ?? 0);
+    return this.#tracers.reduce((sum, { lostSpans = 0 }) => sum + lostSpans, this.#files.lost);
   }
 
   /** Milliseconds on the clock that times traces. */
@@ -123,7 +146,11 @@ export class Tracing {
   /** Writes all finished traces. Resolves when they are written. */
   async close(): Promise<void> {
     for (const setting of [this.#server, ...this.#models.values(), ...this.#replaced]) setting.save();
-    await Promise.all([this.#files.close(), this.#tracer?.close?.()]);
+    await Promise.all([this.#files.close(), ...this.#tracers.map((tracer) => tracer.close?.())]);
+  }
+
+  get #tracers(): readonly RequestTracer[] {
+    return this.#tracer === undefined ? this.#always : [...this.#always, this.#tracer];
   }
 
   #settingOf(modelName: string): TraceSetting {
@@ -395,7 +422,7 @@ class TraceFile {
     if (this.#broken) return;
     try {
       for (const chunk of chunksOf(pieces)) {
-        await (this.#begun ? appendFile : writeFile)(this.path, chunk);
+        await (this.#begun ? appendFile : writeFile)(this.path, chunk, PRIVATE_FILE);
         this.#begun = true;
       }
     } catch (error) {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { Log } from "../observe/log.js";
 import { everyMs, realClock } from "../system/clock.js";
+import { PRIVATE_DIRECTORY, PRIVATE_FILE } from "../system/files.js";
 import type { SavedRollout } from "./rollout.js";
 import type { RolloutOptions } from "./rollout-options.js";
 
@@ -19,7 +20,8 @@ const ENDING = ".rollout.json";
 const WARN_EVERY_MS = 60_000;
 
 /**
- * The states of rollouts in a directory: a file for each model. A file is replaced as a whole. If the disk is full or
+ * The states of rollouts in a directory: a file for each model, which only its owner may read, because the reference of
+ * drift has values of requests. A file is replaced as a whole. If the disk is full or
  * the directory vanishes, the log says so, and the rollout continues without being saved.
  */
 export class RolloutFiles {
@@ -34,7 +36,7 @@ export class RolloutFiles {
     private readonly log: Log,
   ) {
     try {
-      mkdirSync(directory, { recursive: true });
+      mkdirSync(directory, PRIVATE_DIRECTORY);
     } catch (error) {
       const why = TritonError.from(error).message;
       throw errorFor("INVALID_ROLLOUT", `cannot make the directory of rollouts '${directory}': ${why}`);
@@ -81,7 +83,7 @@ export class RolloutFiles {
       try {
         if (file === undefined) await rm(path, { force: true });
         else {
-          await writeFile(`${path}.new`, JSON.stringify(file));
+          await writeFile(`${path}.new`, JSON.stringify(file), PRIVATE_FILE);
           await rename(`${path}.new`, path);
         }
       } catch (error) {

@@ -73,6 +73,15 @@ function errorWords(error: unknown): string {
   return (code !== undefined ? WORDS[code] : undefined) ?? TritonError.from(error).message;
 }
 
+/**
+ * Options of files that hold values of requests: nobody but the owner may read them. A file that exists keeps its rights,
+ * so that an operator can make it for a group.
+ */
+export const PRIVATE_FILE = { mode: 0o600 } as const;
+
+/** Options of `mkdir` for directories of such files. A directory that exists keeps its rights. */
+export const PRIVATE_DIRECTORY = { recursive: true, mode: 0o700 } as const;
+
 export async function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,

@@ -210,7 +210,8 @@ export class Tape {
 
   async save(file: string): Promise<void> {
     const { writeFile } = await import("node:fs/promises");
-    await writeFile(file, this.bytes());
+    // Names of callers are in it, so only the owner may read it.
+    await writeFile(file, this.bytes(), { mode: 0o600 });
   }
 
   /** @throws TritonError INVALID_ARG for bytes that are not a recording of the scheduling */

@@ -499,7 +499,7 @@ class TritonServer {
 
   /** Resolves when all bound models, and all models that the repository loads at the start, are in service. */
   async ready(): Promise<void> {
-    await this.startUp.succeeded();
+    await Promise.all([this.startUp.succeeded(), this.models.tracing?.ready()]);
     await this.registry.allReady();
   }
 
