@@ -49,7 +49,7 @@ const tablesOf = ({ parameters = {}, acceleratorParameters = {} }: BackendFactor
 
 describe("the parameters that a backend declares", () => {
   it.each(backends)("are a table: %s", (_name, factory) => {
-    expect(Object.keys(factory.parameters ?? {})).toContain("isolation");
+    expect(factory.parameters).toEqual(expect.any(Object));
   });
 
   it("that are paths by their names are paths in the table", () => {

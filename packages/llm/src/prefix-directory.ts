@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readdir, readFile, rename, stat, unlink, utimes } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rename, stat, unlink, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { errorFor } from "@tritonjs/protocol";
 
@@ -122,6 +122,8 @@ export class PrefixDirectory {
     try {
       await this.#makeRoom(size);
       await write(unfinished);
+      // llama.cpp writes by the umask, into a directory that may have been there before.
+      await chmod(unfinished, 0o600);
       const at = new Date(this.now());
       await utimes(unfinished, at, at);
       const { size: written } = await stat(unfinished);

@@ -55,18 +55,19 @@ export class DeclaredParameters<K extends string> {
     throw errorFor("INTERNAL", `parameter '${name}': expected one that the backend declares`);
   }
 
-  /** Makes a factory declare the parameters, and those that all backends share. */
+  /** Makes a factory declare the parameters. Those that all backends share need no declaration. */
   declaredBy(
     create: (source: ModelSource) => ReturnType<BackendFactory>,
     acceleratorParameters: ParameterTable = {},
   ): BackendFactory {
-    const parameters: ParameterTable = { ...SHARED_PARAMETERS.own, ...this.own };
-    return Object.assign((source: ModelSource) => create(source), { parameters, acceleratorParameters });
+    const declared = { parameters: this.own, acceleratorParameters };
+    return Object.assign((source: ModelSource) => create(source), declared);
   }
 }
 
-/** Parameters of models of any backend. Those of rollouts begin with `rollout_`. */
+/** Parameters of models of any backend, and of ensembles. Those of rollouts begin with `rollout_`. */
 export const SHARED_PARAMETERS = new DeclaredParameters<string>({
+  write: ["rollout_directory"],
   value: [
     ...[
       "isolation",

@@ -1,7 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { isAbsolute, join, resolve, sep } from "node:path";
 import { errorFor, type ModelConfig, type TritonError } from "@tritonjs/protocol";
-import { MODEL_DIRECTORY, useOf } from "../backends/declared-parameters.js";
+import { MODEL_DIRECTORY, SHARED_PARAMETERS, useOf } from "../backends/declared-parameters.js";
 import type { BackendFactory, ParameterUse } from "../instance/backend.js";
 import { isInside, linkedDirectories } from "../system/files.js";
 
@@ -39,7 +39,7 @@ interface GivenText {
 export async function assertGivenPaths(
   config: ModelConfig,
   operator: ModelConfig | undefined,
-  factory: BackendFactory,
+  factory: Declaring,
   places: ModelPlaces,
 ): Promise<void> {
   const isSame = operator !== undefined && backendOf(operator) === backendOf(config);
@@ -59,15 +59,19 @@ export async function assertGivenAgents(
 
 const backendOf = ({ backend, platform }: ModelConfig) => backend || platform;
 
-function parameterTexts({ parameters }: ModelConfig, factory: BackendFactory): GivenText[] {
+/** Tables of what parameters name. An ensemble has none. */
+type Declaring = Pick<BackendFactory, "parameters" | "acceleratorParameters">;
+
+function parameterTexts({ parameters }: ModelConfig, factory: Declaring): GivenText[] {
+  const table = { ...SHARED_PARAMETERS.own, ...factory.parameters };
   return Object.entries(parameters).map(([name, { stringValue }]) => ({
     what: `parameter '${name}'`,
     text: stringValue,
-    use: useOf(factory.parameters ?? {}, name),
+    use: useOf(table, name),
   }));
 }
 
-function acceleratorTexts({ optimization }: ModelConfig, factory: BackendFactory): GivenText[] {
+function acceleratorTexts({ optimization }: ModelConfig, factory: Declaring): GivenText[] {
   const { gpuExecutionAccelerator = [], cpuExecutionAccelerator = [] } =
     optimization?.executionAccelerators ?? {};
   return [...gpuExecutionAccelerator, ...cpuExecutionAccelerator].flatMap(({ name, parameters = {} }) =>

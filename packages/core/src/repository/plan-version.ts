@@ -59,7 +59,7 @@ export async function planVersion(
     const made: FromBackend =
       polled.config.ensembleScheduling === undefined
         ? await fromBackend(polled, version, options, server, open)
-        : { config: completedConfig(polled, undefined, options, server), createExecutor: noExecutor };
+        : await fromSteps(polled, version, options, server);
     const { labelled = [], ...executed } = made;
     const labels = new Map(labelled.flatMap(({ name, labels }) => (labels ? [[name, labels]] : [])));
     for (const [name, written] of await readLabels(directory, made.config)) labels.set(name, written);
@@ -87,6 +87,26 @@ export async function planVersion(
     await close();
     throw error;
   }
+}
+
+/** Makes an ensemble, which has no backend. */
+async function fromSteps(
+  polled: PolledModel,
+  version: number,
+  options: RepositoryOptions,
+  server: PlanServer,
+): Promise<FromBackend> {
+  const { repository, directory, cameOverNetwork } = polled;
+  if (cameOverNetwork !== undefined) {
+    const versionDirectory = join(directory, String(version));
+    await assertGivenPaths(
+      polled.config,
+      cameOverNetwork.operator,
+      {},
+      { repository, directory, versionDirectory },
+    );
+  }
+  return { config: completedConfig(polled, undefined, options, server), createExecutor: noExecutor };
 }
 
 /** Opens a model with its backend to describe it. Returns undefined for a backend that does not open models. */
