@@ -15,8 +15,8 @@ export type { DecoderLimits, TextGenerationOptions } from "./decoder/decoder-set
 export { textGeneration } from "./decoder/text-generation.js";
 export type { ResponseFormat, SamplingParameters } from "./sampling/sampling-parameters.js";
 export { readSamplingParameters, type SamplingSource } from "./sampling/sampling-parameters.js";
-export type { ConstraintVocabulary, TokenConstraint } from "./structured/structured-output.js";
-export { readConstraintVocabulary, StructuredOutput } from "./structured/structured-output.js";
+export { type ConstraintVocabulary, readConstraintVocabulary } from "./structured/constraint-vocabulary.js";
+export { StructuredOutput, type TokenConstraint } from "./structured/structured-output.js";
 export { type CertainText, StopTexts } from "./text-answer.js";
 export type {
   TextCallback,

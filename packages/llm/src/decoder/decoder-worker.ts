@@ -10,7 +10,8 @@ import { forcedFormat } from "../chat/forced-calls.js";
 import { type ChatImage, chatImages, imageParts } from "../chat/image-parts.js";
 import { PrefixDirectory } from "../prefix-directory.js";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
-import { readConstraintVocabulary, StructuredOutput } from "../structured/structured-output.js";
+import { readConstraintVocabulary } from "../structured/constraint-vocabulary.js";
+import { StructuredOutput, type TokenConstraint } from "../structured/structured-output.js";
 import { TextResponses } from "../text-answer.js";
 import { readTextRequest, type TextRequest, toolUseOf } from "../text-request.js";
 import { type ShownSpecialTokens, TextTokenizer } from "../text-tokenizer.js";
@@ -43,7 +44,7 @@ export async function load(
       await decoder.start(batch);
       return undefined;
     },
-    close: () => decoder.engine.idle(),
+    close: () => decoder.close(),
   };
 }
 
@@ -260,6 +261,7 @@ class Decoder {
     const { tokenizer, engine } = this;
     const stream = batch.stream!;
     const { signal, parameters, requestedOutputs } = batch.requests[0]!;
+    const refuse = (error: unknown) => stream.sendError(0, TritonError.from(error), true);
     try {
       if (signal.aborted) return;
       const source = { inputs: batch.inputs, parameters, requestedOutputs };
@@ -268,35 +270,41 @@ class Decoder {
       const { tokens: prompt, images } = await this.#encodePrompt(request, signal);
       const maxTokens = this.#textLength(request, prompt.length);
       const format = forcedFormat(toolUseOf(request)) ?? sampling.responseFormat;
-      if (format !== undefined && format.type !== "text") this.#structured ??= this.newStructured();
-      const constraint = format && (await this.#structured?.constrain(format));
-      const responses = new TextResponses(
-        withPrefix(request, prompt, tokenizer),
-        stream,
-        tokenizer,
-        prompt.length,
-      );
       const shown = this.#shownSpecialTokens(request, sampling.skipSpecialTokens);
-      const ends = this.config.endTokens;
-      const text = new RunningText(
-        prompt,
-        maxTokens,
-        sampling,
-        ends,
-        constraint,
-        shown,
-        tokenizer,
-        responses,
-        this.lookupTokens,
-        images,
-      );
-      engine.add(text, signal);
+      const begin = (constraint?: TokenConstraint) => {
+        const answer = withPrefix(request, prompt, tokenizer);
+        const text = new RunningText(
+          prompt,
+          maxTokens,
+          sampling,
+          this.config.endTokens,
+          constraint,
+          shown,
+          tokenizer,
+          new TextResponses(answer, stream, tokenizer, prompt.length),
+          this.lookupTokens,
+          images,
+        );
+        engine.add(text, signal);
+      };
+      if (format === undefined || format.type === "text") begin();
+      // Later requests start while a thread reads the format.
+      else {
+        this.#structured ??= this.newStructured();
+        void this.#structured.constrain(format, signal).then(begin).catch(refuse);
+      }
     } catch (error) {
-      stream.sendError(0, TritonError.from(error), true);
+      refuse(error);
     } finally {
       engine.countTaken();
       engine.report();
     }
+  }
+
+  /** Closes the decoder when no text is left. */
+  async close(): Promise<void> {
+    await this.engine.idle();
+    await this.#structured?.close();
   }
 
   /**

@@ -62,6 +62,8 @@ export class GenerationEngine {
   #steps = 0;
   #runs = 0;
   #reported = "";
+  /** Duration of the last run of the graph, which is also how long it waits for the format of a text. */
+  #passMs = 0;
   readonly #cache: PrefixCache;
   readonly #pace: PrefillPace;
   readonly #kept: KeptPrefixes | undefined;
@@ -266,7 +268,12 @@ export class GenerationEngine {
   async #takeGuess(text: RunningText, guess: readonly number[], result: PassResult): Promise<void> {
     let right = 0;
     await this.#advance(text, result.scoresAfter(0));
-    while (right < guess.length && text.continues && text.tokens.at(-1) === guess[right]) {
+    while (
+      right < guess.length &&
+      text.continues &&
+      !text.awaitsFormat &&
+      text.tokens.at(-1) === guess[right]
+    ) {
       right++;
       await this.#advance(text, result.scoresAfter(right));
     }
@@ -283,7 +290,10 @@ export class GenerationEngine {
   ): Promise<readonly PassResult[]> {
     try {
       this.#runs++;
-      return await forwardPass(this.session, this.graph, rows, wanted);
+      const begin = this.now();
+      const results = await forwardPass(this.session, this.graph, rows, wanted);
+      this.#passMs = this.now() - begin;
+      return results;
     } catch (error) {
       const failure = errorFor("INTERNAL", `the decoder failed: ${TritonError.from(error).message}`, {
         cause: error,
@@ -293,7 +303,22 @@ export class GenerationEngine {
     }
   }
 
+  /** Chooses the next token of a text. One whose format takes long is left to do so later, and the others go on. */
   async #advance(text: RunningText, scores: Float32Array): Promise<void> {
+    const known = text.responses.isOpen ? text.formatKnown() : undefined;
+    if (known === undefined || (await isWithin(known, this.#passMs))) return this.#choose(text, scores);
+    const kept = scores.slice();
+    text.blocked = true;
+    text.awaitsFormat = true;
+    void known.then(async () => {
+      text.blocked = false;
+      text.awaitsFormat = false;
+      await this.#choose(text, kept);
+      this.#wake();
+    });
+  }
+
+  async #choose(text: RunningText, scores: Float32Array): Promise<void> {
     if (!text.responses.isOpen) return;
     try {
       if (await text.advance(scores)) {
@@ -365,6 +390,17 @@ export interface Prefilling {
   /** Tokens that have their keys and values. */
   readonly computed: number;
   readonly pending: number;
+}
+
+/** True if the promise resolves within a time, which is at least a millisecond. */
+async function isWithin(promise: Promise<void>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, ms, false);
+  });
+  const isKnown = await Promise.race([promise.then(() => true), late]);
+  clearTimeout(timer);
+  return isKnown;
 }
 
 interface PrefillPart<T> {

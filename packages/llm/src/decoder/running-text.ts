@@ -19,6 +19,8 @@ export class RunningText {
   past: KvSlice | undefined;
   /** True while its client has to catch up. */
   blocked = false;
+  /** True while the tokens that its format allows next are not known, long after its scores are. */
+  awaitsFormat = false;
   /** True if it has looked for its beginning in files. */
   hasLooked = false;
   readonly #sampler: TokenSampler;
@@ -119,6 +121,12 @@ export class RunningText {
   #reportPromptToken(logprobs: ScoredToken[]): void {
     this.responses.addPromptToken(logprobs);
     this.#reported++;
+  }
+
+  /** Resolves when the tokens are known that its format allows next, or cannot be known; undefined without a format. */
+  formatKnown(): Promise<void> | undefined {
+    const ignore = () => {};
+    return this.constraint?.allowed().then(ignore, ignore);
   }
 
   /**

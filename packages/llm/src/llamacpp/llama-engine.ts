@@ -354,20 +354,22 @@ export class LlamaEngine {
   /**
    * Limits a text to a format.
    *
-   * @throws TritonError INVALID_ARG for a format that cannot be held, or a vocabulary whose tokens have no bytes
+   * @throws TritonError INVALID_ARG for a format that cannot be held, or a vocabulary whose tokens have no bytes;
+   * CANCELLED when the signal aborts
    */
-  structured(format: ResponseFormat): Promise<TokenConstraint | undefined> {
+  structured(format: ResponseFormat, signal: AbortSignal): Promise<TokenConstraint | undefined> {
     const { vocabulary, unheldKeywords, warn } = this;
     this.#structured ??= new StructuredOutput(
       vocabulary.forConstraints(),
       vocabulary.endTokens,
       unheldKeywords === "warn" ? warn : undefined,
     );
-    return this.#structured.constrain(format);
+    return this.#structured.constrain(format, signal);
   }
 
   async close(): Promise<void> {
     await this.#saving;
+    await this.#structured?.close();
     await this.file.close();
   }
 }

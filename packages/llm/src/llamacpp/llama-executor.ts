@@ -101,10 +101,25 @@ export class LlamaExecutor extends GeneratorExecutor {
   async *#generate(request: TextRequest, signal: AbortSignal): AsyncGenerator<YieldedPiece> {
     const engine = this.#engine!;
     const { tokens: prompt, maxTokens } = engine.encode(request);
+    const { responseFormat } = request.sampling;
+    const constraint = responseFormat && (await engine.structured(responseFormat, signal));
+    try {
+      yield { usage: { promptTokens: prompt.length } };
+      yield* this.#generateWith(request, prompt, maxTokens, constraint, signal);
+    } finally {
+      constraint?.release();
+    }
+  }
+
+  async *#generateWith(
+    request: TextRequest,
+    prompt: readonly LlamaToken[],
+    maxTokens: number,
+    constraint: TokenConstraint | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<YieldedPiece> {
+    const engine = this.#engine!;
     const { sampling } = request;
-    const { responseFormat } = sampling;
-    const constraint = responseFormat && (await engine.structured(responseFormat));
-    yield { usage: { promptTokens: prompt.length } };
     const sequence = await engine.takeSequence(prompt);
     this.#report();
     try {
@@ -118,7 +133,6 @@ export class LlamaExecutor extends GeneratorExecutor {
         : this.#scoredTokens(sequence, rest, prompt, sampling, constraint);
       yield* this.#pieces(chosen, text, maxTokens, sampling, signal);
     } finally {
-      constraint?.release();
       engine.returnSequence(sequence, prompt.length);
       this.#report();
     }

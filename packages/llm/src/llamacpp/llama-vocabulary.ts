@@ -1,5 +1,5 @@
 import { errorFor } from "@tritonjs/protocol";
-import type { ConstraintVocabulary } from "../structured/structured-output.js";
+import type { ConstraintVocabulary } from "../structured/constraint-vocabulary.js";
 import type { TokenProbability } from "../text-callback.js";
 import { bytesOfPiece, bytesOfSpelling, type TokenSpelling } from "../token-spelling.js";
 import type { LlamaModel, LlamaToken } from "./llama-module.js";

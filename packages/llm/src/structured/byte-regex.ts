@@ -1,3 +1,5 @@
+import { GrammarBudget } from "./grammar-budget.js";
+
 /** Largest number of a repetition that has no end. */
 export const UNBOUNDED = Number.POSITIVE_INFINITY;
 /** Largest number of expressions that the searches for matches may derive, from one {@link Regexes.beginSearches} on. */
@@ -34,6 +36,10 @@ type Form =
 /** Bytes as 8 words of 32 bits. */
 type ByteSet = readonly number[];
 
+/** Bytes of an expression without its members, and of one known derivative. */
+const EXPRESSION_BYTES = 300;
+const DERIVED_BYTES = 40;
+
 /** Makes expressions. Those of two makers must not be mixed. */
 export class Regexes {
   readonly #known = new Map<string, Regex>();
@@ -41,17 +47,24 @@ export class Regexes {
   readonly #hasMatch = new Map<Regex, boolean>();
   #searched = 0;
 
+  /** Matches nothing. */
+  readonly none: Regex;
+  /** Matches the empty text. */
+  readonly empty: Regex;
+  /** Matches every text. */
+  readonly all: Regex;
+
+  /** @param budget counts the steps and bytes of all work with the expressions. @default without limits */
+  constructor(readonly budget = new GrammarBudget()) {
+    this.none = this.#make("none", { kind: "none" }, false, false);
+    this.empty = this.#make("empty", { kind: "empty" }, true, false);
+    this.all = this.repeat(this.range(0, 255), 0, UNBOUNDED);
+  }
+
   /** Number of expressions that were made. */
   get size(): number {
     return this.#known.size;
   }
-
-  /** Matches nothing. */
-  readonly none = this.#make("none", { kind: "none" }, false, false);
-  /** Matches the empty text. */
-  readonly empty = this.#make("empty", { kind: "empty" }, true, false);
-  /** Matches every text. */
-  readonly all = this.repeat(this.range(0, 255), 0, UNBOUNDED);
 
   /** One byte of a range. */
   range(from: number, to: number): Regex {
@@ -60,6 +73,7 @@ export class Regexes {
 
   /** One byte of several ranges. */
   ranges(ranges: Iterable<readonly [number, number]>): Regex {
+    this.budget.spend(1);
     const set = new Array<number>(8).fill(0);
     for (const [from, to] of ranges) {
       for (let byte = from; byte <= to; byte++) set[byte >> 5]! |= 1 << (byte & 31);
@@ -104,6 +118,7 @@ export class Regexes {
 
   /** One of several. */
   any(...members: readonly Regex[]): Regex {
+    this.budget.spend(members.length);
     const found = new Set<Regex>();
     let bytes: number[] | undefined;
     const add = (one: Regex): void => {
@@ -114,6 +129,7 @@ export class Regexes {
       } else if (one !== this.none) found.add(one);
     };
     for (const member of members) add(member);
+    this.budget.spend(2 * found.size);
     if (bytes !== undefined) found.add(this.#bytes(bytes));
     if (found.has(this.all)) return this.all;
     const all = [...found].sort((a, b) => a.id - b.id);
@@ -129,12 +145,14 @@ export class Regexes {
 
   /** Texts that all of several match. */
   both(...members: readonly Regex[]): Regex {
+    this.budget.spend(members.length);
     const found = new Set<Regex>();
     const add = (one: Regex): void => {
       if (one.form.kind === "all") for (const member of one.form.members) add(member);
       else if (one !== this.all) found.add(one);
     };
     for (const member of members) add(member);
+    this.budget.spend(2 * found.size);
     if (found.has(this.none)) return this.none;
     const all = [...found].sort((a, b) => a.id - b.id);
     if (all.length === 0) return this.all;
@@ -171,11 +189,21 @@ export class Regexes {
   }
 
   /** Allows the same beginnings of at most `length` bytes: a repetition that cannot end within them has no end. */
-  endless(regex: Regex, length: number): Regex {
+  endless(regex: Regex, length: number, known = new Map<Regex, Regex>()): Regex {
+    let endless = known.get(regex);
+    if (endless === undefined) {
+      endless = this.#endless(regex, length, known);
+      known.set(regex, endless);
+    }
+    return endless;
+  }
+
+  #endless(regex: Regex, length: number, known: Map<Regex, Regex>): Regex {
+    this.budget.spend(1);
     const { form } = regex;
-    if (form.kind === "then")
-      return this.#pair(this.endless(form.first, length), this.endless(form.rest, length));
-    if (form.kind === "any") return this.any(...form.members.map((one) => this.endless(one, length)));
+    const inner = (one: Regex) => this.endless(one, length, known);
+    if (form.kind === "then") return this.#pair(inner(form.first), inner(form.rest));
+    if (form.kind === "any") return this.any(...form.members.map(inner));
     if (form.kind !== "repeat" || form.max < length) return regex;
     return this.repeat(form.of, Math.min(form.min, length), UNBOUNDED);
   }
@@ -201,7 +229,9 @@ export class Regexes {
   derive(regex: Regex, byte: number): Regex {
     let derived = regex.derived?.get(byte);
     if (derived === undefined) {
+      this.budget.spend(1);
       derived = this.#derive(regex, byte);
+      this.budget.hold(DERIVED_BYTES);
       regex.derived ??= new Map();
       regex.derived.set(byte, derived);
     }
@@ -220,8 +250,10 @@ export class Regexes {
         return form.first.nullable ? this.any(next, this.derive(form.rest, byte)) : next;
       }
       case "any":
+        this.budget.spend(form.members.length >> 2);
         return this.any(...form.members.map((one) => this.derive(one, byte)));
       case "all": {
+        this.budget.spend(form.members.length >> 2);
         const next: Regex[] = [];
         for (const one of form.members) {
           const derived = this.derive(one, byte);
@@ -273,6 +305,7 @@ export class Regexes {
     };
     if (regex.nullable) return settle(true);
     for (let step = way.at(-1); step !== undefined; step = way.at(-1)) {
+      this.budget.spend(1);
       const byte = step.left.pop();
       if (byte === undefined) {
         way.pop();
@@ -305,6 +338,7 @@ export class Regexes {
       if (open.has(at) || (at.nullable && --left <= 0)) return true;
       this.#countSearched();
       open.add(at);
+      this.budget.spend(32);
       for (let byte = 0; byte < 256; byte++) {
         const next = this.derive(at, byte);
         if (next !== this.none && this.hasMatch(next) && search(next)) return true;
@@ -322,6 +356,7 @@ export class Regexes {
   /** True if the expression matches the bytes. */
   matches(regex: Regex, bytes: Uint8Array): boolean {
     let at = regex;
+    this.budget.spend(bytes.length);
     for (const byte of bytes) at = this.derive(at, byte);
     return at.nullable;
   }
@@ -331,9 +366,10 @@ export class Regexes {
     let starts = this.#firstBytes.get(regex);
     if (starts !== undefined) return starts;
     const sets = new Set<ByteSet>();
-    collectStarts(regex, sets);
+    this.budget.spend(collectStarts(regex, sets));
     let classes: ByteSet[] = [ALL_BYTES];
     for (const set of sets) {
+      this.budget.spend(classes.length);
       classes = classes.flatMap((one) => {
         const inside = one.map((word, i) => word & set[i]!);
         const outside = one.map((word, i) => word & ~set[i]!);
@@ -342,12 +378,16 @@ export class Regexes {
     }
     starts = classes.map(firstOf).sort((a, b) => a - b);
     this.#firstBytes.set(regex, starts);
+    this.budget.hold(8 * starts.length);
     return starts;
   }
 
   #make(key: string, form: Form, nullable: boolean, mayBeEmpty: boolean): Regex {
+    // The key is as long as the expression has members.
+    this.budget.spend(1 + (key.length >> 3));
     let made = this.#known.get(key);
     if (made === undefined) {
+      this.budget.hold(EXPRESSION_BYTES + 3 * key.length);
       made = { id: this.#known.size, nullable, mayBeEmpty, derived: undefined, form };
       this.#known.set(key, made);
     }
@@ -379,24 +419,29 @@ function ids(members: readonly Regex[]): string {
   return members.map(({ id }) => id).join();
 }
 
-function collectStarts({ form }: Regex, sets: Set<ByteSet>): void {
-  switch (form.kind) {
-    case "byte":
-      sets.add(form.set);
-      return;
-    case "then":
-      collectStarts(form.first, sets);
-      if (form.first.nullable) collectStarts(form.rest, sets);
-      return;
-    case "any":
-    case "all":
-      for (const one of form.members) collectStarts(one, sets);
-      return;
-    case "not":
-    case "repeat":
-      collectStarts(form.of, sets);
-      return;
-    case "multiple":
-      for (const set of DIGITS_AND_POINT) sets.add(set);
+/** Adds the sets of bytes that a match may begin with. Returns the number of expressions that were looked at. */
+function collectStarts(regex: Regex, sets: Set<ByteSet>): number {
+  const seen = new Set<Regex>([regex]);
+  for (const { form } of seen) {
+    switch (form.kind) {
+      case "byte":
+        sets.add(form.set);
+        break;
+      case "then":
+        seen.add(form.first);
+        if (form.first.nullable) seen.add(form.rest);
+        break;
+      case "any":
+      case "all":
+        for (const one of form.members) seen.add(one);
+        break;
+      case "not":
+      case "repeat":
+        seen.add(form.of);
+        break;
+      case "multiple":
+        for (const set of DIGITS_AND_POINT) sets.add(set);
+    }
   }
+  return seen.size;
 }

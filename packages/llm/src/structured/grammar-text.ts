@@ -16,9 +16,9 @@ export function grammarOfText(text: string, regexes: Regexes): Part {
   return partOfRules(new LarkReader(text, regexes).read(), "start", regexes);
 }
 
-const SPACE = /(?:\s|#[^\n]*)*/y;
+const SPACE = /(?:\s|#[^\n]*(?:\n|$))*/y;
 const NAME = /[A-Za-z_][\w.-]*/y;
-const DEFINITION = /[A-Za-z_][\w.-]*(?:\s|#[^\n]*)*::=/y;
+const DEFINITION = /[A-Za-z_][\w.-]*(?:\s|#[^\n]*(?:\n|$))*::=/y;
 /** A range, not a hyphen at the end of a class. */
 const RANGE = /-(?!\])/y;
 const TIMES = /\{\s*(\d+)\s*(,?)\s*(\d*)\s*\}/y;
@@ -91,6 +91,7 @@ class EbnfReader {
   }
 
   #element(): Expression {
+    this.regexes.budget.spend(2);
     if (this.#cursor.skip('"')) {
       let literal = "";
       while (!this.#cursor.skip('"')) literal += this.#character("a quotation mark");

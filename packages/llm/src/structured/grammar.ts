@@ -33,8 +33,11 @@ export interface GrammarState {
 
 /** Largest number of stacks of a state. */
 const MAX_STACKS = 60_000;
-/** Number of states after which all are forgotten but those in use. Each takes a kilobyte. */
-const MAX_STATES = 30_000;
+/** Bytes of states after which all are forgotten but those in use. */
+const MAX_STATE_BYTES = 8 * 2 ** 20;
+/** Bytes of a state without its stacks, and of a stack. */
+const STATE_BYTES = 1_400;
+const STACK_BYTES = 160;
 /** Number of states for which there is space at first. */
 const FIRST_STATES = 64;
 
@@ -54,6 +57,8 @@ export class GrammarMachine {
   #stacks = new Map<Stack, Map<Part, Stack>>();
   #stackCount = 1;
   #generation = 0;
+  /** Bytes of the states and stacks. */
+  #held = 0;
   /** The scalar that a step ends with. */
   #scalar: string | undefined;
   #dependsOnScalar = false;
@@ -119,6 +124,7 @@ export class GrammarMachine {
   #after(state: GrammarState, byte: number): GrammarState | undefined {
     const { regexes } = this;
     const stacks = new Set<Stack>();
+    regexes.budget.spend(1 + state.stacks.length);
     let mayEnd = false;
     let seen: Set<Stack> | undefined;
     for (const { part, rest } of state.stacks) {
@@ -133,7 +139,8 @@ export class GrammarMachine {
 
   /** Forgets the states if there are many. Those that were given out may still be stepped. */
   forget(): void {
-    if (this.#byId.length < MAX_STATES) return;
+    if (this.#held < MAX_STATE_BYTES) return;
+    this.#hold(-this.#held);
     this.#generation++;
     this.#states = new Map();
     this.#endless = new Map();
@@ -155,8 +162,9 @@ export class GrammarMachine {
   endless(state: GrammarState, length: number): GrammarState {
     let endless = this.#endless.get(state);
     if (endless === undefined) {
+      const known = new Map<Regex, Regex>();
       const stacks = state.stacks.map((stack) => {
-        const regex = this.regexes.endless(stack.part!.regex!, length);
+        const regex = this.regexes.endless(stack.part!.regex!, length, known);
         return regex === stack.part!.regex ? stack : this.#push(this.#regexPart(regex), stack.rest!);
       });
       endless = this.#state(new Set(stacks), state.mayEnd);
@@ -169,6 +177,7 @@ export class GrammarMachine {
   #settle(stack: Stack, found: Set<Stack>, seen: Set<Stack>): boolean {
     if (seen.has(stack)) return false;
     seen.add(stack);
+    this.regexes.budget.spend(1);
     const { part, rest } = stack;
     if (part === undefined) return true;
     if (part.regex !== undefined) {
@@ -199,6 +208,7 @@ export class GrammarMachine {
     if (choices === undefined) {
       choices = part.choices?.() ?? part.choicesAfter!(undefined);
       this.#choices.set(part, choices);
+      for (const { length } of choices) this.regexes.budget.hold(STACK_BYTES + 8 * length);
     }
     return choices;
   }
@@ -212,7 +222,13 @@ export class GrammarMachine {
     return part;
   }
 
+  #hold(bytes: number): void {
+    this.#held += bytes;
+    this.regexes.budget.hold(bytes);
+  }
+
   #push(part: Part, rest: Stack): Stack {
+    this.regexes.budget.spend(1);
     let above = this.#stacks.get(rest);
     if (above === undefined) {
       above = new Map();
@@ -220,6 +236,7 @@ export class GrammarMachine {
     }
     let stack = above.get(part);
     if (stack === undefined) {
+      this.#hold(STACK_BYTES);
       stack = { id: this.#stackCount++, part, rest };
       above.set(part, stack);
     }
@@ -227,10 +244,12 @@ export class GrammarMachine {
   }
 
   #state(found: Set<Stack>, mayEnd: boolean): GrammarState {
+    this.regexes.budget.spend(1 + found.size);
     const stacks = [...found].sort((a, b) => a.id - b.id);
     const key = `${mayEnd}${stacks.map(({ id }) => id).join()}`;
     let state = this.#states.get(key);
     if (state === undefined) {
+      this.#hold(STATE_BYTES + 24 * stacks.length);
       const id = this.#byId.length;
       if (256 * id === this.#next.length) {
         const larger = new Int32Array(2 * this.#next.length);

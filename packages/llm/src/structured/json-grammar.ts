@@ -244,9 +244,10 @@ class JsonWriter {
       if (fits) properties.push({ name, values, isRequired });
       else if (isRequired) return undefined;
     }
-    const requiredFrom: number[] = [0];
-    for (const { isRequired } of [...properties].reverse())
-      requiredFrom.unshift(requiredFrom[0]! + Number(isRequired));
+    const requiredFrom: number[] = new Array(properties.length + 1).fill(0);
+    for (let i = properties.length - 1; i >= 0; i--)
+      requiredFrom[i] = requiredFrom[i + 1]! + Number(properties[i]!.isRequired);
+    this.regexes.budget.hold(200 * properties.length);
     const others = this.reader.othersOf(form).filter(({ values }) => this.reader.isInhabited(values));
     // Other properties may have the same name, so they count as one.
     if (properties.length + (others.length > 0 ? 1 : 0) < form.min || requiredFrom[0]! > form.max)

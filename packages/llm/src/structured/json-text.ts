@@ -29,12 +29,25 @@ export class PlainLetters implements Letters {
   constructor(readonly regexes: Regexes) {}
 
   chars(ranges: CodePoints): Regex {
-    const { regexes } = this;
-    return regexes.any(...ranges.flatMap((range) => utf8Sequences(range)).map((one) => this.#sequence(one)));
+    this.regexes.budget.spend(ranges.length);
+    return this.#union(ranges.flatMap((range) => utf8Sequences(range)));
   }
 
-  #sequence(bytes: readonly (readonly [number, number])[]): Regex {
-    return this.regexes.sequence(...bytes.map(([from, to]) => this.regexes.range(from, to)));
+  /** One of several sequences. Those that begin alike share their beginning, so that few are looked at for a byte. */
+  #union(sequences: readonly Sequence[]): Regex {
+    const { regexes } = this;
+    const rests = new Map<string, [first: Sequence[number], rests: Sequence[]]>();
+    for (const [first, ...rest] of sequences) {
+      const key = String(first);
+      const same = rests.get(key);
+      if (same === undefined) rests.set(key, [first!, [rest]]);
+      else same[1].push(rest);
+    }
+    const members = [...rests.values()].map(([[from, to], rests]) => {
+      const byte = regexes.range(from, to);
+      return rests[0]!.length === 0 ? byte : regexes.sequence(byte, this.#union(rests));
+    });
+    return regexes.any(...members);
   }
 }
 
@@ -140,6 +153,7 @@ export class JsonText implements Letters {
   chars(ranges: CodePoints): Regex {
     const { regexes } = this;
     const parts: Regex[] = [];
+    const plain: (readonly [number, number])[] = [];
     for (const [from, to] of ranges) {
       for (let code = from; code <= Math.min(to, 0x1f); code++) {
         const short = SHORT_ESCAPES.get(code);
@@ -156,9 +170,9 @@ export class JsonText implements Letters {
         [0x5d, LAST_CODE_POINT],
       ];
       const cut = raw.map(([a, b]) => [Math.max(a, from), Math.min(b, to)] as const);
-      parts.push(this.#plain.chars(cut.filter(([a, b]) => a <= b)));
+      plain.push(...cut.filter(([a, b]) => a <= b));
     }
-    return regexes.any(...parts);
+    return regexes.any(...parts, this.#plain.chars(plain));
   }
 
   /** A string with a text in it, which is an expression over {@link chars} or {@link anyChar}. */

@@ -32,7 +32,7 @@ const COMMON: Readonly<Record<string, string>> = {
   SQL_COMMENT: "--[^\\n]*",
 };
 
-const SPACE = /(?:[ \t\r\f]|\/\/[^\n]*|#[^\n]*|\n(?=\s*\|))*/y;
+const SPACE = /(?:[ \t\r\f]|\/\/[^\n]*|#[^\n]*|\n\s*(?=\|))*/y;
 const BLANK = /(?:\s|\/\/[^\n]*|#[^\n]*)*/y;
 const HEAD = /([?!]*)([a-z_A-Z][\w]*)(?:\.-?\d+)?\s*:(?!:)/y;
 const NAME = /[a-z_A-Z]\w*/y;
@@ -121,6 +121,7 @@ export class LarkReader {
   }
 
   #element(): Expression {
+    this.regexes.budget.spend(2);
     const string = this.#cursor.take(STRING);
     if (string !== undefined) {
       const from = unescaped(string[1]!);

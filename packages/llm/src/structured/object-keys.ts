@@ -50,12 +50,14 @@ export class ObjectKeys {
       const combinations = subsets(patterns, patterns.length <= MAX_PATTERNS ? patterns.length : 1);
       found = found.flatMap(({ key, values }) =>
         combinations.flatMap((matched) => {
+          regexes.budget.spend(patterns.length);
           const isOther = matched.length === 0;
           if (isOther && isClosed) return [];
           const own = isOther ? (others === undefined ? [] : [others]) : matched.map((one) => one.values);
           const all = schemas.allOf([values, ...own]);
           if (all.fit.some(({ schema }) => schema === false)) return [];
           const left = patterns.filter((one) => !matched.includes(one));
+          regexes.budget.hold(100);
           const narrowed = isOther
             ? regexes.both(key, none)
             : regexes.both(key, ...matched.map((one) => one.key), ...left.map((one) => regexes.not(one.key)));

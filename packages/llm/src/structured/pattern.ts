@@ -1,5 +1,6 @@
 import { type AST, RegExpParser } from "@eslint-community/regexpp";
 import { type Regex, type Regexes, UNBOUNDED } from "./byte-regex.js";
+import type { GrammarBudget } from "./grammar-budget.js";
 import { type CodePoints, type Letters, otherCodePoints } from "./json-text.js";
 
 /** Construct of a pattern that an expression cannot hold. The message names it. */
@@ -14,6 +15,8 @@ export class UnheldPattern extends Error {}
  */
 export function patternRegex(pattern: string, regexes: Regexes, letters: Letters, isWhole: boolean): Regex {
   const reader = new PatternReader(regexes, letters);
+  // The tree of the parser has some objects for each character.
+  regexes.budget.spend(PARSE_STEPS * pattern.length);
   const { alternatives } = parse(pattern);
   if (isWhole) return reader.among(alternatives, true, () => regexes.empty);
   const anything = reader.anything;
@@ -22,6 +25,11 @@ export function patternRegex(pattern: string, regexes: Regexes, letters: Letters
   const later = reader.among(alternatives, false, rest);
   return regexes.any(atStart, regexes.sequence(reader.anyChar, anything, later));
 }
+
+/** Steps for each character of a pattern that is parsed. */
+const PARSE_STEPS = 4;
+/** Code points that are looked up in a step. */
+const CODES_PER_STEP = 8;
 
 function parse(pattern: string): AST.Pattern {
   const parser = new RegExpParser({ ecmaVersion: 2025 });
@@ -75,7 +83,7 @@ class PatternReader {
       case "Character":
       case "CharacterSet":
       case "CharacterClass":
-        return regexes.sequence(this.letters.chars(codePointsOf(element)), rest(false));
+        return regexes.sequence(this.letters.chars(codePointsOf(element, regexes.budget)), rest(false));
       case "Group":
       case "CapturingGroup":
         return this.among(element.alternatives, isStart, rest);
@@ -173,24 +181,25 @@ const SPACE: CodePoints = [
 
 type ClassPart = AST.Character | AST.CharacterSet | AST.CharacterClass | AST.CharacterClassElement;
 
-function codePointsOf(part: ClassPart): CodePoints {
+function codePointsOf(part: ClassPart, budget: GrammarBudget): CodePoints {
   switch (part.type) {
     case "Character":
       return [[part.value, part.value]];
     case "CharacterClassRange":
       return [[part.min.value, part.max.value]];
     case "CharacterClass": {
-      const points = part.elements.flatMap((one) => codePointsOf(one as ClassPart));
+      const points = part.elements.flatMap((one) => codePointsOf(one as ClassPart, budget));
+      budget.spend(points.length);
       return part.negate ? otherCodePoints(points) : points;
     }
     case "CharacterSet":
-      return setPoints(part);
+      return setPoints(part, budget);
     default:
       throw new UnheldPattern(part.raw);
   }
 }
 
-function setPoints(set: AST.CharacterSet): CodePoints {
+function setPoints(set: AST.CharacterSet, budget: GrammarBudget): CodePoints {
   const given = (points: CodePoints) => ("negate" in set && set.negate ? otherCodePoints(points) : points);
   switch (set.kind) {
     case "any":
@@ -202,19 +211,20 @@ function setPoints(set: AST.CharacterSet): CodePoints {
     case "word":
       return given(WORD);
     case "property":
-      return propertyPoints(set.raw);
+      return propertyPoints(set.raw, budget);
   }
 }
 
 const properties = new Map<string, CodePoints>();
 
 /** The code points of a property such as `\p{L}`, found by asking the engine for each. Takes 30 ms once. */
-function propertyPoints(raw: string): CodePoints {
+function propertyPoints(raw: string, budget: GrammarBudget): CodePoints {
   const known = properties.get(raw);
   if (known !== undefined) return known;
   const one = new RegExp(raw, "u");
   const points: [number, number][] = [];
   for (let code = 0; code <= 0x10ffff; code++) {
+    if (code % CODES_PER_STEP === 0) budget.spend(1);
     if (!one.test(String.fromCodePoint(code))) continue;
     const last = points.at(-1);
     if (last !== undefined && last[1] === code - 1) last[1] = code;

@@ -1,3 +1,4 @@
+import type { GrammarBudget } from "./grammar-budget.js";
 import { isSchema, type Schema } from "./schema-keywords.js";
 
 /** A schema that has a URI of its own, with the schemas inside it that have names. */
@@ -40,7 +41,11 @@ export class SchemaReferences {
   /** Up to draft 7, nothing beside `$ref` counts. */
   readonly #refStandsAlone: boolean;
 
-  constructor(document: unknown) {
+  /** @param budget counts the work with references */
+  constructor(
+    document: unknown,
+    private readonly budget: GrammarBudget,
+  ) {
     const draft = isSchema(document) ? String(document.$schema ?? "") : "";
     this.#isOld = draft === "" || /draft-0[1-4]\b/.test(draft);
     this.#refStandsAlone = /draft-0[1-7]\b/.test(draft);
@@ -61,7 +66,7 @@ export class SchemaReferences {
   }
 
   #find(reference: string, home: Resource, isDynamic: boolean): Referred | undefined {
-    const [uri, fragment] = resolved(reference, home.uri) ?? [];
+    const [uri, fragment] = this.#resolved(reference, home.uri) ?? [];
     const resource = this.#resources.get(uri ?? "");
     if (resource === undefined || fragment === undefined) return undefined;
     if (fragment === "") return { schema: resource.schema, isCertain: true };
@@ -83,6 +88,7 @@ export class SchemaReferences {
   #outermost(schema: unknown, anchored: (resource: Resource) => unknown): Referred {
     const first = anchored(this.#root);
     if (first !== undefined) return { schema: first, isCertain: true };
+    this.budget.spend(this.#resources.size);
     const all = new Set([...this.#resources.values()].map(anchored).filter((one) => one !== undefined));
     return { schema, isCertain: all.size === 1 };
   }
@@ -91,6 +97,7 @@ export class SchemaReferences {
   #at(resource: Resource, pointer: readonly string[]): Referred | undefined {
     let schema = resource.schema;
     let home = resource;
+    this.budget.spend(pointer.length);
     for (const part of pointer) {
       const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
       if (typeof schema !== "object" || schema === null || !Object.hasOwn(schema, name)) return undefined;
@@ -106,6 +113,7 @@ export class SchemaReferences {
     const open: [unknown, Resource][] = [[from, within]];
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
       const [schema, outer] = next;
+      this.budget.spend(1);
       if (!isSchema(schema) || this.#homes.has(schema)) continue;
       const home = this.#named(schema, outer);
       this.#homes.set(schema, home);
@@ -126,7 +134,7 @@ export class SchemaReferences {
     const id = schema.$id ?? (this.#isOld ? schema.id : undefined);
     let home = outer;
     if (typeof id === "string" && !(this.#refStandsAlone && schema.$ref !== undefined)) {
-      const [uri, fragment] = resolved(id, outer.uri) ?? [outer.uri, ""];
+      const [uri, fragment] = this.#resolved(id, outer.uri) ?? [outer.uri, ""];
       if (uri !== outer.uri && (fragment === "" || fragment.startsWith("/")))
         home = this.#resource(uri, schema);
       else if (fragment !== "") outer.anchors.set(fragment, schema);
@@ -140,7 +148,13 @@ export class SchemaReferences {
     return home;
   }
 
+  #resolved(reference: string, base: string): ReturnType<typeof resolved> {
+    this.budget.spend(4 + ((reference.length + base.length) >> 5));
+    return resolved(reference, base);
+  }
+
   #resource(uri: string, schema: unknown): Resource {
+    this.budget.hold(400 + uri.length);
     const resource = { uri, schema, anchors: new Map(), dynamic: new Map() };
     if (!this.#resources.has(uri)) this.#resources.set(uri, resource);
     return resource;

@@ -28,6 +28,8 @@ class RuleWriter {
   readonly #rules: ReadonlyMap<string, Expression>;
   readonly #parts = new Map<string, Part>();
   readonly #nullable = new Set<string>();
+  /** Rules that refer to themselves, or need one that does. */
+  #recursive: ReadonlySet<string> = new Set();
 
   constructor(
     rules: ReadonlyMap<string, Expression>,
@@ -37,24 +39,32 @@ class RuleWriter {
   }
 
   start(name: string): Part {
-    for (const [rule, of] of this.#rules) {
-      for (const needed of namesIn(of)) {
-        if (this.#rules.has(needed)) continue;
-        throw new UnheldGrammar(`expected a rule named ${needed}, which ${rule} refers to, got none`);
+    const needed = new Map([...this.#rules].map(([rule, of]) => [rule, new Set(namesIn(of))]));
+    for (const [rule, names] of needed) {
+      for (const one of names) {
+        if (this.#rules.has(one)) continue;
+        throw new UnheldGrammar(`expected a rule named ${one}, which ${rule} refers to, got none`);
       }
     }
     if (!this.#rules.has(name)) throw new UnheldGrammar(`expected a rule named ${name}, got none`);
     this.#findNullable();
-    for (const rule of this.#rules.keys()) {
-      if (!this.#reaches(rule, (of) => this.#firstNames(of)).has(rule)) continue;
+    const first = new Map([...this.#rules].map(([rule, of]) => [rule, this.#firstNames(of)]));
+    const left = this.#endless(first);
+    if (left.size > 0) {
+      // From any of them, references lead to one that begins with itself.
+      const way = new Set<string>();
+      let [rule = ""] = left;
+      for (; !way.has(rule); rule = [...first.get(rule)!].find((one) => left.has(one))!) way.add(rule);
       throw new UnheldGrammar(`the rule ${rule} begins with itself by way of another rule`);
     }
+    this.#recursive = this.#endless(needed);
     return this.#rule(name);
   }
 
   #findNullable(): void {
     for (let size = -1; size !== this.#nullable.size; ) {
       size = this.#nullable.size;
+      this.regexes.budget.spend(this.#rules.size);
       for (const [name, of] of this.#rules) if (this.#isNullable(of)) this.#nullable.add(name);
     }
   }
@@ -96,28 +106,34 @@ class RuleWriter {
     }
   }
 
-  /** Rules that a rule refers to, through others too. */
-  #reaches(rule: string, namesOf: (of: Expression) => Iterable<string>): Set<string> {
-    const reached = new Set<string>(namesOf(this.#rules.get(rule)!));
-    for (const name of reached) for (const next of namesOf(this.#rules.get(name)!)) reached.add(next);
-    return reached;
+  /** Rules from which references lead to a circle. */
+  #endless(references: ReadonlyMap<string, ReadonlySet<string>>): Set<string> {
+    this.regexes.budget.spend(4 * references.size);
+    const left = new Map([...references].map(([name, { size }]) => [name, size]));
+    const users = new Map<string, string[]>([...references.keys()].map((name) => [name, []]));
+    for (const [name, names] of references) for (const one of names) users.get(one)!.push(name);
+    const ended = [...left].filter(([, count]) => count === 0).map(([name]) => name);
+    for (const name of ended) {
+      this.regexes.budget.spend(1);
+      left.delete(name);
+      for (const user of users.get(name)!) {
+        const count = left.get(user)! - 1;
+        left.set(user, count);
+        if (count === 0) ended.push(user);
+      }
+    }
+    return new Set(left.keys());
   }
 
   #rule(name: string): Part {
     let part = this.#parts.get(name);
     if (part === undefined) {
       const of = this.#rules.get(name)!;
-      const isRegular = !this.#isRecursive(name);
+      const isRegular = !this.#recursive.has(name);
       part = isRegular ? { regex: this.#regex(of) } : { choices: () => this.#choices(of) };
       this.#parts.set(name, part);
     }
     return part;
-  }
-
-  /** True if the rule or one that it needs refers to itself. */
-  #isRecursive(name: string): boolean {
-    const reached = this.#reaches(name, namesIn);
-    return [name, ...reached].some((one) => this.#reaches(one, namesIn).has(one));
   }
 
   #regex(of: Expression): Regex {
@@ -145,7 +161,9 @@ class RuleWriter {
 
   #part(of: Expression): Part {
     if (of.kind === "rule") return this.#rule(of.name);
-    if ([...namesIn(of)].every((name) => !this.#isRecursive(name))) return { regex: this.#regex(of) };
+    const names = [...namesIn(of)];
+    this.regexes.budget.spend(1 + names.length);
+    if (names.every((name) => !this.#recursive.has(name))) return { regex: this.#regex(of) };
     if (of.kind !== "repeat") return { choices: () => this.#choices(of) };
     const { min, max } = of;
     const one = this.#part(of.of);

@@ -166,6 +166,8 @@ export class KeywordReader {
     if (schema.contains !== undefined && schema.minContains !== 0) {
       const times = countOf(schema, "minContains", node.path) ?? 1;
       // The first items are those that fit.
+      this.text.regexes.budget.spend(times);
+      this.text.regexes.budget.hold(8 * times);
       if (bound === "fewer")
         rules.push({ first: Array(times).fill(values(schema.contains, "contains")), rest: undefined });
       min = Math.max(min, times);

@@ -29,6 +29,8 @@ import {
   withProperty,
 } from "./shape.js";
 
+/** Bytes of a set of values or a form, without its members. */
+const VALUES_BYTES = 200;
 /** Largest number of forms of arrays or objects of one value. */
 const MAX_FORMS = 400;
 
@@ -76,7 +78,7 @@ export class SchemaReader {
       objects: [{ rules: [], required: new Set(), keys: [], min: 0, max: UNBOUNDED }],
     };
     this.#keywords = new KeywordReader(this, text);
-    this.#references = new SchemaReferences(document);
+    this.#references = new SchemaReferences(document, this.regexes.budget);
     this.anything = this.valuesOf([this.node(true, "")]);
     this.nothing = this.valuesOf([this.node(false, "")]);
     this.root = this.valuesOf([this.node(document, "")]);
@@ -105,12 +107,15 @@ export class SchemaReader {
   /** The values that fit all of some schemas and none of others. */
   valuesOf(fit: readonly SchemaNode[], none: readonly SchemaNode[] = []): Values {
     const sorted = (nodes: readonly SchemaNode[]) => [...new Set(nodes)].sort((a, b) => a.id - b.id);
+    const { budget } = this.regexes;
+    budget.spend(1 + fit.length + none.length);
     let all = sorted(fit).filter(({ schema }) => schema !== true);
     if (all.length === 0) all = [this.node(true, "")];
     const not = sorted(none);
     const key = `${all.map(({ id }) => id)}|${not.map(({ id }) => id)}`;
     let values = this.#values.get(key);
     if (values === undefined) {
+      budget.hold(VALUES_BYTES + 8 * (all.length + not.length));
       values = { id: this.#values.size, fit: all, none: not };
       this.#values.set(key, values);
     }
@@ -130,6 +135,7 @@ export class SchemaReader {
   ofProperty({ rules }: ObjectForm, name: string): Values {
     const key = keyBytes(name);
     const found: Values[] = [];
+    this.regexes.budget.spend(1 + rules.length);
     for (const { named, patterns, others } of rules) {
       const own = named.get(name);
       const matched = patterns.filter((pattern) => this.regexes.matches(pattern.key, key));
@@ -152,6 +158,7 @@ export class SchemaReader {
 
   /** The values of an item. */
   ofItem({ rules }: ArrayForm, index: number): Values {
+    this.regexes.budget.spend(1 + rules.length);
     const found = rules.map(({ first, rest }) => first[index] ?? rest ?? this.anything);
     return found.length === 0 ? this.anything : this.allOf(found);
   }
@@ -174,6 +181,7 @@ export class SchemaReader {
     if (open.has(values)) return false;
     open.add(values);
     const shape = this.shape(values, bound);
+    this.regexes.budget.spend(1 + shape.arrays.length + shape.objects.length);
     const found =
       SCALARS.some((kind) => shape[kind] !== this.regexes.none) ||
       shape.arrays.some((form) => this.hasArray(form, bound, open)) ||
@@ -229,6 +237,8 @@ export class SchemaReader {
 
   #read(node: SchemaNode, bound: Bound): ValueShape {
     const { schema, path } = node;
+    this.regexes.budget.spend(10);
+    this.regexes.budget.hold(VALUES_BYTES);
     if (schema === true) return this.#any;
     if (schema === false) return this.#none;
     if (!isSchema(schema)) {
@@ -285,16 +295,38 @@ export class SchemaReader {
       );
     if (bound === "more") return this.#both(shape, either(), node);
     const once = unique.filter((one) => members.indexOf(one) === members.lastIndexOf(one));
+    const needs = unique.map((one) => [one, this.#neededName(one)] as const);
     const alone = once.map((one) => {
       let own = this.#both(shape, this.#shapeOf(one, bound), node);
-      for (const other of unique) if (other !== one) own = this.#without(own, other, node, bound);
-      return own;
+      const mentioned = new Set(own.objects.flatMap((form) => [...namesIn(form)]));
+      const absent = new Map<string, Values>();
+      for (const [other, name] of needs) {
+        this.regexes.budget.spend(1);
+        if (other === one) continue;
+        if (name !== undefined && !mentioned.has(name)) absent.set(name, this.nothing);
+        else own = this.#without(own, other, node, bound);
+      }
+      if (absent.size === 0) return own;
+      const rule = { named: absent, patterns: [], others: undefined };
+      const objects = own.objects.map((form) => ({ ...form, rules: [...form.rules, rule] }));
+      return { ...own, objects };
     });
     const union = this.#union(alone, node);
     if (!this.#isNone(union)) return union;
     const any = this.#both(shape, either(), node);
     if (!this.#isNone(any)) this.report("oneOf with overlapping members", node);
     return any;
+  }
+
+  /** A property that all values of a schema need to have; undefined if not all of them are objects, or none is needed. */
+  #neededName(node: SchemaNode): string | undefined {
+    const { string, number, boolean, null: nothing, arrays, objects } = this.#shapeOf(node, "more");
+    const { none } = this.regexes;
+    if (arrays.length > 0 || [string, number, boolean, nothing].some((one) => one !== none)) return undefined;
+    const [first, ...others] = objects;
+    for (const name of first?.required ?? [])
+      if (others.every(({ required }) => required.has(name))) return name;
+    return undefined;
   }
 
   /** The shape of the keywords that stand in a schema itself. */
@@ -374,8 +406,8 @@ export class SchemaReader {
       if (x === any) return y;
       return this.#keywords.nonEmpty(this.regexes.both(x, y), "allOf", node);
     };
-    const arrays = a.arrays.flatMap((x) => b.arrays.map((y) => joinedArrays(x, y)));
-    let objects = a.objects.flatMap((x) => b.objects.map((y) => joinedObjects(x, y)));
+    const arrays = a.arrays.flatMap((x) => b.arrays.map((y) => this.#counted(joinedArrays(x, y))));
+    let objects = a.objects.flatMap((x) => b.objects.map((y) => this.#counted(joinedObjects(x, y))));
     if (a.objects.length > 1 && b.objects.length > 1)
       objects = objects.filter((form) => this.#hasKinds(form));
     return {
@@ -386,6 +418,15 @@ export class SchemaReader {
       arrays: this.#limited(arrays, node).filter(({ min, max }) => min <= max),
       objects: this.#limited(objects, node).filter(({ min, max }) => min <= max),
     };
+  }
+
+  /** Counts a form that was made. */
+  #counted<T extends ArrayForm | ObjectForm>(form: T): T {
+    const { budget } = this.regexes;
+    const size = form.rules.length + ("required" in form ? form.required.size + form.keys.length : 0);
+    budget.spend(2 + size);
+    budget.hold(VALUES_BYTES + 16 * size);
+    return form;
   }
 
   /** False if a required property can have no value, which tells many combinations of choices apart. */
@@ -446,6 +487,19 @@ export class SchemaReader {
     return this.#keywords.nonEmpty(regexes.both(x, single, regexes.not(y)), "not", node);
   }
 
+  /** True if a property that both forms require has other literals in each, as the members of most unions do. */
+  #haveOtherLiterals(own: ObjectForm, other: ObjectForm): boolean {
+    for (const name of other.required) {
+      if (!own.required.has(name)) continue;
+      const a = literalsOf(this.ofProperty(own, name));
+      const b = a && literalsOf(this.ofProperty(other, name));
+      if (b === undefined) continue;
+      this.regexes.budget.spend(b.length);
+      if (!b.some((one) => a!.includes(one))) return true;
+    }
+    return false;
+  }
+
   #isApart(a: Values, b: Values): boolean {
     return !this.isInhabited(this.allOf([a, b]), "more");
   }
@@ -476,7 +530,9 @@ export class SchemaReader {
   }
 
   #objectsWithout(own: ObjectForm, other: ObjectForm, count: number): ObjectForm[] {
+    if (this.#haveOtherLiterals(own, other)) return [own];
     const ways: ObjectForm[] = [];
+    for (const form of [own, other]) this.#counted(form);
     const named = new Set(other.rules.flatMap((rule) => [...rule.named.keys()]));
     for (const name of other.required) {
       const values = this.ofProperty(own, name);
@@ -497,4 +553,15 @@ export class SchemaReader {
     if (own.min > other.max || own.max < other.min) return [own];
     return ways.slice(0, count < 16 ? 2 : 1);
   }
+}
+
+/** The literals of which each of the values is one; undefined if they have others, or are not scalars. */
+function literalsOf({ fit }: Values): readonly unknown[] | undefined {
+  for (const { schema } of fit) {
+    if (!isSchema(schema)) continue;
+    const literals = schema.const === undefined ? schema.enum : [schema.const];
+    if (Array.isArray(literals) && literals.every((one) => typeof one !== "object" || one === null))
+      return literals;
+  }
+  return undefined;
 }

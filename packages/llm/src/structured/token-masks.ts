@@ -6,6 +6,8 @@ import type { GrammarMachine, GrammarState } from "./grammar.js";
 const MAX_PLAIN_CHARACTERS = 64;
 /** Number of masks of a grammar that are kept. One of 128,000 tokens takes 16 kB. */
 const MAX_MASKS = 256;
+/** Nodes of the tree whose visit is one step. */
+const NODES_PER_STEP = 16;
 
 /** Tokens in the order of their bytes, as a tree whose nodes stand in the order in which a walk meets them. */
 class TokenTree {
@@ -62,6 +64,8 @@ class TokenTree {
     states[0] = machine.current(start).id;
     const [bytes, depths, ends, first] = [this.#bytes, this.#depths, this.#ends, this.#first];
     const tokens = this.#tokens;
+    const { budget } = machine.regexes;
+    let visited = 0;
     let known = machine.next;
     for (let node = 0; node < bytes.length; ) {
       const depth = depths[node]!;
@@ -72,10 +76,12 @@ class TokenTree {
         known = machine.next;
       }
       if (next < 0) {
+        if (++visited % NODES_PER_STEP === 0) budget.spend(1);
         node = ends[node]!;
         continue;
       }
       states[depth + 1] = next - 1;
+      if (++visited % NODES_PER_STEP === 0) budget.spend(1);
       const last = first[node + 1]!;
       for (let i = first[node]!; i < last; i++) {
         const id = tokens[i]!;
@@ -176,7 +182,12 @@ export class TokenGrammar {
     mask = this.tokens.newMask();
     this.tokens.mark(this.machine, state, this.plainChars, mask);
     if (state.mayEnd) for (const id of this.endTokens) mask[id >> 5]! |= 1 << (id & 31);
-    if (this.#masks.size >= MAX_MASKS) this.#masks.delete(this.#masks.keys().next().value!);
+    const { budget } = this.machine.regexes;
+    if (this.#masks.size >= MAX_MASKS) {
+      this.#masks.delete(this.#masks.keys().next().value!);
+      budget.hold(-mask.byteLength);
+    }
+    budget.hold(mask.byteLength);
     this.#masks.set(state, mask);
     return mask;
   }
@@ -203,6 +214,20 @@ export class JsonScalars {
   #bytes: number[] = [];
   #inString = false;
   #isEscaped = false;
+
+  /** Returns a function that forgets the bytes which were taken since. */
+  mark(): () => void {
+    const [bytes, { length }, inString, isEscaped] = [
+      this.#bytes,
+      this.#bytes,
+      this.#inString,
+      this.#isEscaped,
+    ];
+    return () => {
+      bytes.length = length;
+      [this.#bytes, this.#inString, this.#isEscaped] = [bytes, inString, isEscaped];
+    };
+  }
 
   /** Takes a byte. The result gives the text of the scalar so far. */
   read(byte: number): () => string {
