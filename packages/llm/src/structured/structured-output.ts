@@ -6,7 +6,7 @@ import { type AllowedTokens, GrammarThread } from "./grammar-thread.js";
 /** Longest schema, pattern or grammar, in characters. */
 const MAX_CHARACTERS = 262_144;
 /** Memory of the grammars of a vocabulary, as they estimate it, and of the thread that holds them. */
-export const GRAMMAR_LIMITS = { bytes: 64 * 2 ** 20, heapMegabytes: 512 };
+export const GRAMMAR_LIMITS = { bytes: 64 * 2 ** 20, heapMegabytes: 256 };
 
 /**
  * Limits generated texts to formats, for one vocabulary. A thread reads the formats and makes the masks of their texts.

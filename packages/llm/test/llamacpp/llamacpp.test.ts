@@ -24,6 +24,11 @@ import { type LlamaRecord, standInLlama } from "./support/stand-in-llama.js";
 
 /** What the backend finds as the package `node-llama-cpp`. */
 const found = vi.hoisted(() => ({ module: undefined as unknown }));
+// Threads run the built package.
+vi.mock("../../src/structured/structured-output.js", async () => {
+  const { StructuredOutput } = await import("@tritonjs/llm");
+  return { StructuredOutput };
+});
 vi.mock("@tritonjs/core/internal/worker", async (original) => ({
   ...(await original<object>()),
   importPeer: async () => {

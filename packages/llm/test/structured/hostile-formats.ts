@@ -76,14 +76,16 @@ export const HOSTILE_FORMATS: Readonly<Record<string, ResponseFormat>> = {
     a: {},
   }),
   "900 nested arrays": schema(nested(900, (items) => ({ type: "array", items }))),
-  "40 nested choices of two": schema(
-    nested(40, (inner) => ({
-      anyOf: [
-        { type: "array", items: inner },
-        { type: "object", properties: { a: inner } },
-      ],
-    })),
-  ),
+  "40 nested choices of two": schema({
+    $ref: "#/$defs/d0",
+    $defs: Object.fromEntries(
+      range(40, (i) => {
+        const inner = i < 39 ? { $ref: `#/$defs/d${i + 1}` } : { type: "string" };
+        const object = { type: "object", properties: { a: inner, b: inner } };
+        return [`d${i}`, { oneOf: [{ type: "array", items: inner }, object] }];
+      }),
+    ),
+  }),
   "20 unions of 20 objects": schema({
     allOf: range(20, (i) => ({
       anyOf: range(20, (j) => ({ type: "object", properties: { [`a${i}_${j}`]: { type: "integer" } } })),

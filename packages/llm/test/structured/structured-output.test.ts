@@ -7,6 +7,7 @@ import {
 } from "@tritonjs/llm";
 import { describe, expect, it } from "vitest";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
+import { HOSTILE_FORMATS } from "./hostile-formats.js";
 
 const END = 0;
 const SPECIAL = 1;
@@ -193,6 +194,50 @@ describe("structured output", () => {
 
   it("needs a token that ends the text", () => {
     expect(() => new StructuredOutput(vocabulary, [])).toThrow("expected a token that ends a text, got none");
+  });
+});
+
+describe("the thread of the formats", () => {
+  const hostile = HOSTILE_FORMATS["oneOf of 120 open objects"]!;
+  const own = (heapMegabytes: number) =>
+    new StructuredOutput(vocabulary, [END], undefined, { bytes: 2 ** 33, heapMegabytes });
+
+  it("reads no format whose client has left", async () => {
+    const gone = new AbortController();
+    const reading = structured.constrain(hostile, gone.signal);
+    gone.abort();
+    await expect(reading).rejects.toMatchObject({ code: "CANCELLED" });
+    await expect(structured.constrain(hostile, gone.signal)).rejects.toMatchObject({ code: "CANCELLED" });
+    await expect(structured.constrain(hostile)).rejects.toThrow("expected at most 600000 steps, got more");
+  });
+
+  it("fails the formats that it held when its heap is full, and starts again", async () => {
+    const structured = own(12);
+    const format = schemaFormat(person);
+    const running = (await structured.constrain(format)) as TokenConstraint;
+    expect(await accepts(running, '{"name"')).toBe(true);
+    const words = Array.from({ length: 16_000 }, (_, i) => `choice ${i}`);
+    const full = "the thread that holds answers to their formats has ended";
+    await expect(structured.constrain({ type: "choice", texts: words })).rejects.toMatchObject({
+      code: "INTERNAL",
+      reason: "WORKER_CRASHED",
+      message: expect.stringContaining(full),
+    });
+    await running.allowed();
+    running.accept(TOKENS.indexOf(":"));
+    await expect(running.allowed()).rejects.toThrow(full);
+    running.release();
+    expect(await accepts((await structured.constrain(format)) as TokenConstraint, '{"name"')).toBe(true);
+    await structured.close();
+  });
+
+  it("ends when it is closed, with its texts", async () => {
+    const structured = own(64);
+    const constraint = (await structured.constrain(schemaFormat(person))) as TokenConstraint;
+    const reading = structured.constrain(hostile);
+    await Promise.all([expect(reading).rejects.toThrow("it was closed"), structured.close()]);
+    constraint.accept(TOKENS.indexOf("{"));
+    await expect(constraint.allowed()).rejects.toThrow("it was closed");
   });
 });
 
