@@ -291,7 +291,7 @@ class Decoder {
       // Later requests start while a thread reads the format.
       else {
         this.#structured ??= this.newStructured();
-        void this.#structured.constrain(format, signal).then(begin).catch(refuse);
+        void engine.whileReading(this.#structured.constrain(format, signal)).then(begin).catch(refuse);
       }
     } catch (error) {
       refuse(error);

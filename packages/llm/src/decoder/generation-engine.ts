@@ -59,6 +59,7 @@ export class GenerationEngine {
   /** True if something has happened since the last step began. */
   #woken = false;
   #taken = 0;
+  #reading = 0;
   #steps = 0;
   #runs = 0;
   #reported = "";
@@ -97,6 +98,17 @@ export class GenerationEngine {
     this.#wake();
   }
 
+  /** Counts a request while its format is read. */
+  async whileReading<T>(reading: Promise<T>): Promise<T> {
+    this.#reading++;
+    try {
+      return await reading;
+    } finally {
+      this.#reading--;
+      this.report();
+    }
+  }
+
   /** Counts a request that arrived, whether or not it becomes a text. */
   countTaken(): void {
     this.#taken++;
@@ -108,6 +120,7 @@ export class GenerationEngine {
     const lengths = this.#lengths();
     const load: EngineLoad = {
       taken: this.#taken,
+      reading: this.#reading,
       running: this.#running.length,
       waiting: this.#waiting.length,
       room: budget.roomBeside(lengths),
@@ -117,7 +130,7 @@ export class GenerationEngine {
       runs: this.#runs,
     };
     const due = this.#steps % STEPS_BETWEEN_REPORTS === 0 ? load.usedTokens : "";
-    const key = `${load.taken} ${load.running} ${load.waiting} ${load.room === 0} ${due}`;
+    const key = `${load.taken} ${load.reading} ${load.running} ${load.waiting} ${load.room === 0} ${due}`;
     if (key === this.#reported) return;
     this.#reported = key;
     this.sendReport(load);

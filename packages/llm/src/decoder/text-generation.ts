@@ -189,6 +189,8 @@ function repositoryOptions(source: ModelSource): Partial<TextGenerationOptions> 
 export interface EngineLoad {
   /** Requests that the engine has taken since it was loaded. */
   readonly taken: number;
+  /** Requests whose formats are being read. */
+  readonly reading: number;
   readonly running: number;
   /** Texts in the engine that wait for space for keys and values. */
   readonly waiting: number;
@@ -202,6 +204,9 @@ export interface EngineLoad {
   /** Runs of the graph since the engine was loaded. */
   readonly runs: number;
 }
+
+/** Largest number of requests whose formats are read while others run. */
+const MAX_READING = 256;
 
 /** Decides on the main thread whether the engine may get its next request, which else waits in the model's queue. */
 export class Admission {
@@ -228,10 +233,12 @@ export class Admission {
   get capacity(): number {
     const load = this.#load;
     if (load === undefined) return this.maxRunning;
+    // Those whose formats are read do not run yet, and keep nobody waiting.
+    const most = this.maxRunning + Math.min(load.reading, MAX_READING);
     const unknown = this.#sent - load.taken;
     const certain = (load.running + load.waiting + unknown + 1) * load.contextLength <= load.totalTokens;
-    if (certain) return this.maxRunning;
-    return unknown === 0 && load.waiting === 0 && load.room > 0 ? this.maxRunning : 0;
+    if (certain) return most;
+    return unknown === 0 && load.waiting === 0 && load.room > 0 ? most : 0;
   }
 }
 
@@ -284,7 +291,7 @@ export class LoadGauges {
     usedTokens,
     totalTokens,
     runs,
-  }: Omit<EngineLoad, "taken" | "room" | "contextLength">): void {
+  }: Omit<EngineLoad, "taken" | "reading" | "room" | "contextLength">): void {
     const { instanceCount } = this;
     this.#set({
       running,

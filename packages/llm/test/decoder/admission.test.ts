@@ -5,6 +5,7 @@ import { Admission } from "../../src/decoder/text-generation.js";
 
 const load = (given: Partial<EngineLoad>): EngineLoad => ({
   taken: 0,
+  reading: 0,
   runs: 0,
   running: 0,
   waiting: 0,
@@ -40,6 +41,14 @@ describe("admission to the engine", () => {
     expect(admission.capacity).toBe(0);
     admission.take(load({ taken: 3, running: 1, room: 80 }));
     expect(admission.capacity).toBe(8);
+  });
+
+  it("lets others in beside requests whose formats are read", () => {
+    const admission = new Admission(2);
+    admission.take(load({ taken: 2, reading: 2 }));
+    expect(admission.capacity).toBe(4);
+    admission.take(load({ taken: 2, running: 2, waiting: 2, reading: 1 }));
+    expect(admission.capacity).toBe(0);
   });
 
   it("starts to count again with a new engine", () => {
