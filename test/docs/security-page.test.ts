@@ -34,6 +34,8 @@ import { MOST_TOOLS } from "../../packages/llm/src/openai/chat-request.js";
 import { MOST_INPUTS } from "../../packages/llm/src/openai/embeddings.js";
 import { LONGEST_TEXT, MOST_PARTS } from "../../packages/llm/src/openai/form-body.js";
 import { MAX_BODY_SIZE, MAX_CHOICES } from "../../packages/llm/src/openai/openai-handler.js";
+import { MAX_STEPS } from "../../packages/llm/src/structured/grammar-jobs.js";
+import { GRAMMAR_LIMITS, MAX_FORMAT } from "../../packages/llm/src/structured/structured-output.js";
 import { MOST_LEVELS } from "../../packages/protocol/src/json.js";
 import { repositoryRoot } from "../support/repository.js";
 
@@ -107,6 +109,9 @@ const limits: Readonly<Record<string, string>> = {
   "characters of a chat template": count(MOST_TEMPLATE),
   "parts of an OpenAI form": count(MOST_PARTS),
   "text in an OpenAI form": bytes(LONGEST_TEXT),
+  "steps of a format, for reading it and for its texts": count(MAX_STEPS),
+  "memory of the grammars of a model": bytes(GRAMMAR_LIMITS.bytes),
+  "characters of a format": count(MAX_FORMAT),
   "levels of JSON that an OpenAI request passes on": count(MOST_LEVELS),
 };
 

@@ -4,7 +4,7 @@ import type { ConstraintVocabulary } from "./constraint-vocabulary.js";
 import { type AllowedTokens, GrammarThread } from "./grammar-thread.js";
 
 /** Longest schema, pattern or grammar, in characters. */
-const MAX_CHARACTERS = 262_144;
+export const MAX_FORMAT = 262_144;
 /** Memory of the grammars of a vocabulary, as they estimate it, and of the thread that holds them. */
 export const GRAMMAR_LIMITS = { bytes: 64 * 2 ** 20, heapMegabytes: 256 };
 
@@ -51,8 +51,8 @@ export class StructuredOutput {
   async constrain(format: ResponseFormat, signal?: AbortSignal): Promise<TokenConstraint | undefined> {
     if (format.type === "text") return undefined;
     const json = jsonOf(format);
-    if (json.length > MAX_CHARACTERS) {
-      const text = `cannot read response_format: expected a grammar of at most ${MAX_CHARACTERS} characters, got ${json.length}`;
+    if (json.length > MAX_FORMAT) {
+      const text = `cannot read response_format: expected a grammar of at most ${MAX_FORMAT} characters, got ${json.length}`;
       throw errorFor("INVALID_INPUT", text);
     }
     const thread = this.#openThread();
