@@ -123,10 +123,14 @@ export class RunningText {
     this.#reported++;
   }
 
-  /** Resolves when the tokens are known that its format allows next, or cannot be known; undefined without a format. */
+  /**
+   * Resolves when the tokens are known that its format allows next, or cannot be known; undefined if they are known or
+   * there is no format.
+   */
   formatKnown(): Promise<void> | undefined {
+    if (this.constraint === undefined || this.constraint.isKnown) return undefined;
     const ignore = () => {};
-    return this.constraint?.allowed().then(ignore, ignore);
+    return this.constraint.allowed().then(ignore, ignore);
   }
 
   /**

@@ -30,6 +30,8 @@ export class GrammarThread {
   constructor(data: GrammarThreadData, heapMegabytes: number) {
     this.#worker = new Worker(new URL("./grammar-main.js", import.meta.url), {
       workerData: data,
+      // Flags of the process, such as --input-type, are for its own program.
+      execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
     });
     this.#worker.unref();
@@ -68,8 +70,8 @@ export class GrammarThread {
   #ask(request: Exclude<GrammarRequest, { type: "end" }>): Promise<AllowedTokens> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
     return new Promise((resolve, reject) => {
+      if (this.#waiting.size === 0) this.#worker.ref();
       this.#waiting.set(request.text, { resolve, reject });
-      this.#worker.ref();
       this.#worker.postMessage(request);
     });
   }

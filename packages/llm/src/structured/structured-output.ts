@@ -121,6 +121,8 @@ export interface TokenConstraint {
    * @throws TritonError INTERNAL if the mask did not allow the token, or was not awaited
    */
   accept(token: number): boolean;
+  /** True if {@link allowed} need not wait. */
+  readonly isKnown: boolean;
   /** True once an end token was accepted. */
   readonly finished: boolean;
   /** Frees the memory of the grammar's state. A second call does nothing. */
@@ -142,6 +144,10 @@ class GrammarConstraint implements TokenConstraint {
   ) {
     this.#allowed = first;
     this.#mask = Promise.resolve(first.mask);
+  }
+
+  get isKnown(): boolean {
+    return this.#allowed !== undefined;
   }
 
   async allowed(): Promise<Int32Array> {
