@@ -15,6 +15,7 @@ import {
   sumSequence,
 } from "./requests.mjs";
 import { SharedMemoryClient } from "./shared-memory.mjs";
+import { leaveHostileFormat, sendHostileFormat, sendHostileTemplate, tellInFormat } from "./texts.mjs";
 
 /** Longest pause of a client between two requests. */
 const PAUSE_MS = 80;
@@ -107,6 +108,14 @@ export class Traffic {
     this.#session("program", "gRPC sequences", "total", (one) => sumSequence({ ...one, client: grpc }));
     over("HTTP, leaving", "inline", (one) => leaveBeforeAnswer({ ...one, client: http }));
     over("HTTP, leaving", "thread", (one) => leaveWhileReceiving({ ...one, address: httpAddress }));
+    for (const [protocol, turn] of [
+      ["texts in formats", tellInFormat],
+      ["hostile formats", sendHostileFormat],
+      ["hostile formats, again", sendHostileFormat],
+      ["hostile formats, leaving", leaveHostileFormat],
+    ])
+      over(protocol, "stories", (one) => turn({ ...one, client: http }));
+    over("hostile templates", "hostile_template", (one) => sendHostileTemplate({ ...one, client: http }));
     // Models that are loaded and unloaded: the events open and close the times in which these may fail.
     over("HTTP binary", "loaded_js", (one) => infer({ ...one, client: http }));
     over("gRPC", "loaded_onnx", (one) => infer({ ...one, client: grpc }));

@@ -1,7 +1,7 @@
 import { CHANGING } from "../repository/models.mjs";
 
-/** Models whose statistics begin again when they are loaded, and those that ensembles call. */
-const NOT_COMPARED = new Set([CHANGING, "loaded_js", "loaded_onnx"]);
+/** Models whose statistics begin again when they are loaded, and those whose clients want to be refused. */
+const NOT_COMPARED = new Set([CHANGING, "loaded_js", "loaded_onnx", "stories", "hostile_template"]);
 /** Ensembles, which count a failed request again when no other step is in flight, as in Triton. */
 const COUNTED_TWICE = new Set(["chain"]);
 

@@ -10,6 +10,7 @@ import { batch, sample, Triton, TritonError } from "@tritonjs/core";
 import { redisCache } from "@tritonjs/core/redis";
 import { grpc } from "@tritonjs/grpc";
 import { http, metrics } from "@tritonjs/http";
+import { textGeneration } from "@tritonjs/llm";
 import { inProcessTraffic } from "../load/in-process.mjs";
 import { MAX_BATCH } from "../repository/models.mjs";
 
@@ -83,6 +84,14 @@ const models = {
     config: { ...batching, responseCache: true },
   }),
 };
+
+const [stories] = ["stories", "hostile_template"].map((modelName) => {
+  const directory = fileURLToPath(fileOf(modelName));
+  return triton.bind({ modelName, inferFunc: textGeneration({ directory, intraOpNumThreads: 1 }) });
+});
+// The first format starts a thread, whose descriptors stay.
+const format = JSON.stringify({ guided_choice: ["a"] });
+for await (const _ of stories.stream({ text_input: ["Once"], sampling_parameters: [format] }));
 
 const { addresses } = await triton.serve({
   frontends: [http, grpc, metrics].map((open) => open({ address: "127.0.0.1", port: 0 })),

@@ -1,5 +1,8 @@
+import { cpSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { HOSTILE_TEMPLATE } from "../load/texts.mjs";
 import { controlledFiles, DOUBLE, SUM, writeFiles } from "../repository/models.mjs";
 import { HEAP_LIMITS, ServerProcess } from "./server-process.mjs";
 
@@ -10,6 +13,7 @@ const MALLOC_LIMITS = {
   MALLOC_ARENA_MAX: String(Math.max(2, availableParallelism())),
 };
 
+const STORIES = fileURLToPath(new URL("../../examples/text-generation/models/stories/1", import.meta.url));
 const PROGRAM = fileURLToPath(new URL("./bound-program.mjs", import.meta.url));
 
 /** The program with bound models, whose files are in `folder`. */
@@ -23,6 +27,10 @@ export function startBoundServer({ folder, redis, seed, logFile, env, onInProces
     "modules/sum.mjs": SUM,
     "modules/double.onnx": controlled["loaded_onnx/1/model.onnx"],
   });
+  for (const name of ["stories", "hostile_template"])
+    cpSync(STORIES, join(folder, "modules", name), { recursive: true });
+  const template = join(folder, "modules", "hostile_template", "tokenizer_config.json");
+  writeFileSync(template, JSON.stringify({ chat_template: HOSTILE_TEMPLATE }));
   const args = [...HEAP_LIMITS, "--expose-gc", PROGRAM, JSON.stringify({ folder, redis, seed })];
   const server = new BoundServer("program", args, {
     env: { ...env, ...MALLOC_LIMITS },
