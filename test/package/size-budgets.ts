@@ -31,8 +31,8 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   // The types of served models and recordings are 17 kB of it.
   client: { packedKilobytes: 57, unpackedKilobytes: 226, dependencies: 3 },
   // A quarter of it reads what models write and want: forms of tool calls, chat templates, tokenizers of SentencePiece.
-  // Grammars of structured texts are 25 kB, prefixes on disk 8 kB, the semantic cache 6 kB.
-  llm: { packedKilobytes: 222, unpackedKilobytes: 810, dependencies: 6 },
+  // Grammars of structured texts are 33 kB with their thread and its budget, prefixes on disk 8 kB, the semantic cache 6 kB.
+  llm: { packedKilobytes: 256, unpackedKilobytes: 930, dependencies: 6 },
   // Most of it measures and tunes. Seven of the dependencies are our packages, which the command loads when it uses them.
   // Adding models to repositories is 50 kB of it.
   cli: { packedKilobytes: 290, unpackedKilobytes: 1_010, dependencies: 9 },
