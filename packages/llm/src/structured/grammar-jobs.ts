@@ -23,8 +23,8 @@ const FREE_CALLS = 2_000;
 export type GrammarRequest =
   /** Begins a text in a format, which is JSON. */
   | { readonly type: "begin"; readonly text: number; readonly format: string }
-  /** Takes a token, and asks for the tokens after it. */
-  | { readonly type: "token"; readonly text: number; readonly token: number }
+  /** Takes tokens, and asks for those after them. */
+  | { readonly type: "tokens"; readonly text: number; readonly tokens: readonly number[] }
   /** Ends a text, and what is done for it. */
   | { readonly type: "end"; readonly text: number };
 
@@ -35,6 +35,8 @@ export type GrammarAnswer =
       readonly mask: Int32Array;
       /** True if the text may end here. */
       readonly mayEnd: boolean;
+      /** Tells apart the states in which tokens lead to others; undefined if they depend on the text before, too. */
+      readonly state: string | undefined;
       /** Keywords that the grammar does not hold, in the first answer. */
       readonly warning: string | undefined;
     }
@@ -60,6 +62,7 @@ class HeldFormat {
   isGone = false;
 
   constructor(
+    readonly id: number,
     readonly json: string,
     readonly budget: GrammarBudget,
   ) {}
@@ -69,8 +72,8 @@ class FormattedText {
   format: HeldFormat | undefined;
   state: GrammarState | undefined;
   readonly scalars = new JsonScalars();
-  /** The token that was sampled and is not in the state yet. */
-  token: number | undefined;
+  /** Tokens that are not in the state yet. */
+  tokens: readonly number[] = [];
   /** Steps that it may take. */
   steps: number = MAX_STEPS;
   tries = 0;
@@ -107,6 +110,7 @@ export class GrammarJobs {
   /** Those and the ones that are being read. */
   readonly #held = new Set<HeldFormat>();
   readonly #pool: GrammarPool = { bytes: 0 };
+  #formats = 0;
   #current: FormattedText | undefined;
 
   /**
@@ -153,8 +157,8 @@ export class GrammarJobs {
       if (text === undefined) continue;
       if (next.type === "end") this.#end(text);
       else {
-        text.token = next.token;
-        text.steps = Math.min(text.steps + STEPS_PER_TOKEN, MAX_STEPS);
+        text.tokens = next.tokens;
+        text.steps = Math.min(text.steps + STEPS_PER_TOKEN * next.tokens.length, MAX_STEPS);
         this.#later(text, 0);
       }
     }
@@ -232,7 +236,7 @@ export class GrammarJobs {
     const { tokens, endTokens } = this;
     const limit = Math.min(STEPS_OF_TRIES[tries]!, steps);
     const budget = new GrammarBudget(limit, MAX_SHARE * this.maxBytes, this.#pool);
-    const format = new HeldFormat(json, budget);
+    const format = new HeldFormat(this.#formats++, json, budget);
     budget.onPause = () => this.#pause(format);
     this.#held.add(format);
     try {
@@ -247,7 +251,7 @@ export class GrammarJobs {
     }
   }
 
-  /** Takes the token of a text, and answers with the tokens that may follow. */
+  /** Takes the tokens of a text, and answers with the tokens that may follow. */
   #answer(text: FormattedText): void {
     const format = text.format!;
     const { budget, unheld } = format;
@@ -257,14 +261,16 @@ export class GrammarJobs {
     budget.begin(Math.min(STEPS_OF_TRIES[text.tries]!, text.steps));
     format.isBusy = true;
     try {
-      if (text.token !== undefined) this.#take(text, text.token, format.grammar!);
-      const state = text.state!;
+      for (const token of text.tokens) this.#take(text, token, format.grammar!);
+      const state = machine.current(text.state!);
       const mask = format.grammar!.mask(state);
       if (!mask.some((word) => word !== 0)) {
         throw new UnheldGrammar("expected a token for it in the model's vocabulary, got none");
       }
       const warning = text.isBegun ? undefined : unheld;
-      this.port.answer({ text: text.id, mask, mayEnd: machine.current(state).mayEnd, warning });
+      const { mayEnd, id, generation } = machine.current(state);
+      const name = machine.dependsOnScalars ? undefined : `${format.id} ${generation} ${id}`;
+      this.port.answer({ text: text.id, mask, mayEnd, state: name, warning });
       text.isBegun = true;
       text.steps -= budget.used;
     } finally {
@@ -279,7 +285,7 @@ export class GrammarJobs {
       // The mask that the text had allows the token.
       if (state === undefined) throw new UnheldGrammar(`it does not allow token ${token}`);
       text.state = state;
-      text.token = undefined;
+      text.tokens = text.tokens.slice(1);
     } catch (error) {
       goBack();
       throw error;

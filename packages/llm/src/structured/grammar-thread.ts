@@ -19,10 +19,43 @@ interface Waiting {
   readonly reject: (error: TritonError) => void;
 }
 
+/** Bytes of the answers that are kept. */
+const MAX_ANSWER_BYTES = 8 * 2 ** 20;
+/** Bytes of an answer without its mask. */
+const ANSWER_BYTES = 300;
+
+/** Answers of the thread, by the state and the token that they follow: those used last are kept. */
+class KnownAnswers {
+  readonly #known = new Map<string, AllowedTokens>();
+  #bytes = 0;
+
+  after({ state }: AllowedTokens, token: number): AllowedTokens | undefined {
+    const key = `${state} ${token}`;
+    const known = this.#known.get(key);
+    if (known === undefined) return undefined;
+    this.#known.delete(key);
+    this.#known.set(key, known);
+    return known;
+  }
+
+  add(before: AllowedTokens, token: number, answer: AllowedTokens): void {
+    const key = `${before.state} ${token}`;
+    if (before.state === undefined || answer.state === undefined || this.#known.has(key)) return;
+    this.#known.set(key, answer);
+    this.#bytes += ANSWER_BYTES + answer.mask.byteLength;
+    for (const [oldest, { mask }] of this.#known) {
+      if (this.#bytes <= MAX_ANSWER_BYTES) return;
+      this.#known.delete(oldest);
+      this.#bytes -= ANSWER_BYTES + mask.byteLength;
+    }
+  }
+}
+
 /** A thread that reads formats and makes the masks of their texts. It keeps the process alive only while one is awaited. */
 export class GrammarThread {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
+  readonly known = new KnownAnswers();
   #texts = 0;
   #ended: TritonError | undefined;
 
@@ -51,9 +84,9 @@ export class GrammarThread {
     return [text, this.#ask({ type: "begin", text, format })];
   }
 
-  /** Takes a token of a text. */
-  take(text: number, token: number): Promise<AllowedTokens> {
-    return this.#ask({ type: "token", text, token });
+  /** Takes tokens of a text. */
+  take(text: number, tokens: readonly number[]): Promise<AllowedTokens> {
+    return this.#ask({ type: "tokens", text, tokens });
   }
 
   /** Ends a text. What is awaited for it rejects with CANCELLED. */

@@ -133,6 +133,8 @@ class GrammarConstraint implements TokenConstraint {
   /** The tokens of the next step once they are known. */
   #allowed: AllowedTokens | undefined;
   #mask: Promise<Int32Array>;
+  /** Tokens that the thread does not know of yet. */
+  #tokens: number[] = [];
   #isReleased = false;
   finished = false;
 
@@ -157,24 +159,35 @@ class GrammarConstraint implements TokenConstraint {
 
   accept(token: number): boolean {
     this.#checkOpen();
-    const { mask, mayEnd } = this.#allowed ?? {};
-    if (mask === undefined || ((mask[token >> 5] ?? 0) >>> (token & 31)) % 2 === 0) {
+    const before = this.#allowed;
+    const { mask, mayEnd } = before ?? {};
+    if (before === undefined || mask === undefined || ((mask[token >> 5] ?? 0) >>> (token & 31)) % 2 === 0) {
       const got =
         mask === undefined ? "expected allowed() to be awaited" : "expected one that the format allows";
       throw new TritonError("INTERNAL", `cannot accept token ${token}: ${got}`);
     }
-    this.#allowed = undefined;
     this.finished = mayEnd === true && this.endTokens.includes(token);
     if (this.finished) this.release();
-    else {
-      // Asked now, so that it is made while the model runs.
-      this.#mask = this.thread.take(this.text, token).then((allowed) => {
-        this.#allowed = allowed;
-        return allowed.mask;
-      });
-      this.#mask.catch(() => {});
-    }
+    else this.#follow(before, token);
     return this.finished;
+  }
+
+  #follow(before: AllowedTokens, token: number): void {
+    const { known } = this.thread;
+    this.#tokens.push(token);
+    this.#allowed = known.after(before, token);
+    if (this.#allowed !== undefined) {
+      this.#mask = Promise.resolve(this.#allowed.mask);
+      return;
+    }
+    // Asked now, so that it is made while the model runs.
+    this.#mask = this.thread.take(this.text, this.#tokens).then((allowed) => {
+      known.add(before, token, allowed);
+      this.#allowed = allowed;
+      return allowed.mask;
+    });
+    this.#mask.catch(() => {});
+    this.#tokens = [];
   }
 
   release(): void {

@@ -54,7 +54,7 @@ const begin = (text: number, format: ResponseFormat): GrammarRequest => ({
   text,
   format: JSON.stringify(format),
 });
-const token = (text: number, id: number): GrammarRequest => ({ type: "token", text, token: id });
+const token = (text: number, id: number): GrammarRequest => ({ type: "tokens", text, tokens: [id] });
 const end = (text: number): GrammarRequest => ({ type: "end", text });
 const range = <T>(count: number, make: (i: number) => T): T[] =>
   Array.from({ length: count }, (_, i) => make(i));
