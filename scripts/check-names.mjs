@@ -15,6 +15,7 @@ const CONTRACTS = {
   repositoryBackends: "a package of backends (core/src/backends/find-backend.ts)",
   readModelFile: "the import `#model-file` of backends, which is another one in browsers",
   load: "a program of a worker (core/src/worker)",
+  read: "a program of a worker that reads a file of a model (core/src/backends/description-program.ts)",
   describe: "a program of a worker that describes a model (core/src/backends/description-program.ts)",
 };
 

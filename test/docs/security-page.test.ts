@@ -36,6 +36,7 @@ import { LONGEST_TEXT, MOST_PARTS } from "../../packages/llm/src/openai/form-bod
 import { MAX_BODY_SIZE, MAX_CHOICES } from "../../packages/llm/src/openai/openai-handler.js";
 import { MAX_STEPS } from "../../packages/llm/src/structured/grammar-jobs.js";
 import { GRAMMAR_LIMITS, MAX_FORMAT } from "../../packages/llm/src/structured/structured-output.js";
+import * as ofFiles from "../../packages/protocol/src/file-memory.js";
 import { MOST_LEVELS } from "../../packages/protocol/src/json.js";
 import { repositoryRoot } from "../support/repository.js";
 
@@ -112,6 +113,9 @@ const limits: Readonly<Record<string, string>> = {
   "steps of a format, for reading it and for its texts": count(MAX_STEPS),
   "memory of the grammars of a model": bytes(GRAMMAR_LIMITS.bytes),
   "characters of a format": count(MAX_FORMAT),
+  "values of a model file, in memory": bytes(ofFiles.MOST_FILE_MEMORY),
+  "levels of JSON of a model file": count(ofFiles.MOST_FILE_LEVELS),
+  "inputs, and outputs, of a model": count(ofFiles.MOST_TENSORS),
   "levels of JSON that an OpenAI request passes on": count(MOST_LEVELS),
 };
 

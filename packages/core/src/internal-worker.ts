@@ -19,6 +19,6 @@ export {
 } from "./optional-packages.js";
 export { sequenceFlags, sequenceOfFlags } from "./request-info.js";
 export { realClock } from "./system/clock.js";
-export { assertInside, isInside, linkedDirectories } from "./system/files.js";
+export { assertInside, isInside, linkedDirectories, unreadableFile } from "./system/files.js";
 export { startBound } from "./system/host-policy.js";
 export { startProcess } from "./system/start-process.js";

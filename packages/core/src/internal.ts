@@ -4,7 +4,7 @@
 
 export { type AskedModel, askWorker } from "./backends/ask-worker.js";
 export { DeclaredParameters, MODEL_DIRECTORY } from "./backends/declared-parameters.js";
-export { describeInWorker } from "./backends/describe-in-worker.js";
+export { describeInWorker, readFileInThread } from "./backends/describe-in-worker.js";
 export {
   loadTimeoutMs,
   notFound,

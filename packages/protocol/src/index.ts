@@ -44,6 +44,7 @@ export {
   type ReasonStatus,
   reasonStatus,
 } from "./error-reasons.js";
+export { assertJsonFits, FileMemory, MOST_TENSORS } from "./file-memory.js";
 export { type DecoderDtype, GRAPH_DTYPES, graphPaths, PREFERRED_DTYPES } from "./graph-dtypes.js";
 export {
   BFloat16Bits,

@@ -1,6 +1,6 @@
-import { errorFor } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import protobuf from "protobufjs/light.js";
-import { messageRoot } from "../protobuf-schema.js";
+import { BoundedReader, messageRoot } from "../protobuf-schema.js";
 
 /** A 64-bit integer of a message: a number where that is exact, else a bigint. */
 export type Int64 = number | bigint;
@@ -187,8 +187,11 @@ export function decodeModel(bytes: Uint8Array, label: string): ModelMessage {
     errorFor("INVALID_MODEL", `cannot read the ONNX model ${label}: ${why}`, { cause });
   let model: ModelMessage & { graph?: GraphMessage };
   try {
-    model = type.decode(new ExactReader(asBuffer(bytes)) as unknown as protobuf.Reader) as never;
+    model = type.decode(
+      new ExactReader(bytes, `the ONNX model ${label}`) as unknown as protobuf.Reader,
+    ) as never;
   } catch (error) {
+    if (TritonError.is(error)) throw error;
     const text = error instanceof Error ? error.message : String(error);
     throw fail(
       `expected a whole protobuf message, got ${bytes.byteLength} bytes that end early or are not one (${text})`,
@@ -205,20 +208,8 @@ export function encodeModel(model: ModelMessage): Uint8Array {
   return type.encode(model as never, new ExactWriter() as unknown as protobuf.Writer).finish();
 }
 
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-}
-
-const BaseReader = protobuf.BufferReader as unknown as new (
-  bytes: Buffer,
-) => {
-  buf: Uint8Array;
-  pos: number;
-  len: number;
-};
-
 /** Reads 64-bit integers exactly, without objects for those that a number holds. */
-class ExactReader extends BaseReader {
+class ExactReader extends BoundedReader {
   /** Fields that {@link SCHEMA} does not name are kept, so that they can be written back. */
   readonly discardUnknown = false;
 

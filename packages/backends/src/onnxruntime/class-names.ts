@@ -103,7 +103,9 @@ const LITERAL = /\s*(?:u?('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(\d+)|([{}[\](),:
 export function namesOfText(given: string): [string[]] | undefined {
   const trimmed = given.trim();
   if (!/^[{[(]/.test(trimmed)) {
-    const names = trimmed.split(trimmed.includes("\n") ? /\r?\n/ : /\s*,\s*/);
+    const names = trimmed.includes("\n")
+      ? trimmed.split(/\r?\n/)
+      : trimmed.split(",").map((name) => name.trim());
     return names.length > 1 && !/[[\]{}]/.test(trimmed) ? [names] : undefined;
   }
   const names: string[] = [];

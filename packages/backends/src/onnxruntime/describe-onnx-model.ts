@@ -11,6 +11,7 @@ import {
 import { readClassNames, withClassNames } from "./class-names.js";
 import {
   bytesSource,
+  externalLocations,
   fileSource,
   modelLabel,
   type OnnxDescription,
@@ -112,6 +113,18 @@ const OTHER_TYPES: Readonly<Record<number, string>> = {
 function typeName(elementType: number | undefined): string {
   if (elementType === undefined) return "a type that the file does not declare";
   return OTHER_TYPES[elementType] ?? `ONNX type ${elementType}`;
+}
+
+/** A model file of a repository, and the files that its tensors name. */
+export interface FoundOnnxFile {
+  readonly file: OnnxFile;
+  readonly locations: ReadonlySet<string>;
+}
+
+/** Entry of a thread that reads a file. @throws TritonError as {@link readOnnxFile} */
+export function read(path: unknown): FoundOnnxFile {
+  const file = readOnnxFile(path as string);
+  return { file, locations: externalLocations(path as string) };
 }
 
 /**

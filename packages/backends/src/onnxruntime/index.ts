@@ -8,10 +8,11 @@ import {
   type ModelLocation,
   type ModelSource,
 } from "@tritonjs/core/backend";
-import { notFound } from "@tritonjs/core/internal";
+import { notFound, readFileInThread } from "@tritonjs/core/internal";
 import { assertInside, linkedDirectories } from "@tritonjs/core/internal/worker";
 import { assertOptions, errorFor, type ModelConfig, type TritonError } from "@tritonjs/protocol";
 import { configBeside } from "./class-names.js";
+import { read } from "./describe-onnx-model.js";
 import { mayBeNative, OnnxBackend } from "./onnx-backend.js";
 import { checkExternalData } from "./onnx-file.js";
 import { ONNX_OPTION_TYPES, type OnnxRuntimeOptions, onnxOptionsOf, quoted } from "./onnx-options.js";
@@ -54,8 +55,11 @@ const onnxRuntimeBackend = ONNX_PARAMETERS.declaredBy(
 
 async function openRepositoryModel(source: ModelSource, backendName?: string): Promise<OnnxBackend> {
   const model = await modelFile(source);
-  await checkExternalData(source.directory, model, source.settings);
   await assertInside(source.directory, configBeside(model), linkedDirectories(source.settings));
+  const { size: bytes } = await stat(model);
+  const found = { what: `the ONNX model '${model}'`, bytes, entry: READER, data: model };
+  const { file, locations } = await readFileInThread(found, () => read(model));
+  await checkExternalData(source.directory, model, locations, source.settings);
   const { config, settings, warn } = source;
   const precision = requestedPrecision(config);
   const defaulted = config.input.find(({ optional }) => optional);
@@ -66,8 +70,10 @@ async function openRepositoryModel(source: ModelSource, backendName?: string): P
   const form = precision === undefined ? model : await precisionForm(model, precision, settings);
   const options = { model: form, onWarning: warn, ...onnxOptionsOf(config, settings) };
   const hosting = hostingOf(source, ["worker", "process"], !mayBeNative(options));
-  return new OnnxBackend(options, hosting, backendName);
+  return new OnnxBackend(options, hosting, backendName, form === model ? file : undefined);
 }
+
+const READER = new URL("./describe-onnx-model.js", import.meta.url);
 
 async function modelFile(source: ModelLocation): Promise<string> {
   const { path, isDirectory } = await findModelFile(source, ["model.onnx"], notStatted);

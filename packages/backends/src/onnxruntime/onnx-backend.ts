@@ -68,13 +68,16 @@ export class OnnxBackend implements Backend {
 
   /**
    * @param hosting hosting that the parameters of a model in a repository give its instances
+   * @param file the model's file, if it was read already
    * @throws TritonError INVALID_ARG for an unknown engine
    */
   constructor(
     private readonly options: OnnxRuntimeOptions,
     readonly hosting: InstanceHosting = {},
     readonly backendName = "onnxruntime",
+    file?: OnnxFile,
   ) {
+    this.#file = file;
     const { model, engine } = options;
     if (engine !== undefined && !ONNX_ENGINES.includes(engine)) {
       const text = `engine of the ONNX model: expected one of ${ONNX_ENGINES.join(", ")}, got '${String(engine)}'`;

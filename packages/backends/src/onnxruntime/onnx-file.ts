@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { closeSync, createReadStream, fstatSync, openSync, readSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { assertInside, isInside, linkedDirectories } from "@tritonjs/core/internal/worker";
-import { errorFor } from "@tritonjs/protocol";
+import { errorFor, MOST_TENSORS } from "@tritonjs/protocol";
 
 /** The model in error messages. */
 export function modelLabel(model: string | Uint8Array): string {
@@ -55,16 +55,22 @@ export function readOnnx(model: string | Uint8Array): OnnxDescription {
     const parts = (field: number) => messages(source, graph.start, graph.end, field);
     const nameOf = (tensor: Span) => fieldText(source, tensor, TENSOR.name);
     const weights = new Set(parts(GRAPH.initializer).map(nameOf));
-    const sparse = parts(GRAPH.sparseInitializer).flatMap(({ start, end }) =>
-      messages(source, start, end, SPARSE.values).map(nameOf),
+    const sparse = new Set(
+      parts(GRAPH.sparseInitializer).flatMap(({ start, end }) =>
+        messages(source, start, end, SPARSE.values).map(nameOf),
+      ),
     );
     const values = (field: number) => parts(field).map((value) => readValue(source, value));
-    const inputs = values(GRAPH.input).filter(({ name }) => !sparse.includes(name));
+    const inputs = values(GRAPH.input).filter(({ name }) => !sparse.has(name));
+    const outputs = values(GRAPH.output);
+    const most = Math.max(inputs.filter(({ name }) => !weights.has(name)).length, outputs.length);
+    if (most > MOST_TENSORS)
+      throw new RangeError(`expected at most ${MOST_TENSORS} inputs, and outputs, got ${most}`);
     return {
       // Old files list all their weights among the inputs.
       inputs: inputs.filter(({ name }) => !weights.has(name)),
       optionalInputs: inputs.filter(({ name }) => weights.has(name)),
-      outputs: values(GRAPH.output),
+      outputs,
     };
   } finally {
     source.close();
@@ -77,11 +83,29 @@ export interface Span {
   readonly end: number;
 }
 
+/** Nodes, tensors or names of one message. Graphs have some ten thousands. */
+const MOST_MESSAGES = 2 ** 20;
+
+/** Fields that are visited in a file. The nodes of the largest tree ensembles have ten million numbers. */
+const MOST_FIELDS = 2 ** 25;
+
+/** Bytes of a name, or of another text that is read. */
+const LONGEST_TEXT = 4 << 20;
+
+/** Dimensions of a tensor. Frameworks have at most 64. */
+const MOST_DIMS = 1_024;
+
+/** Files of weights of one model. Exporters write one for each tensor. */
+const MOST_FILES = 16_384;
+
 /** Fields of a message that have a number and are not integers. */
 export function messages(source: ByteSource, start: number, end: number, number: number): Span[] {
   const found: Span[] = [];
   for (const field of walkMessage(source, start, end)) {
-    if (field.number === number && "start" in field) found.push(field);
+    if (field.number !== number || !("start" in field)) continue;
+    if (found.length === MOST_MESSAGES)
+      throw new RangeError(`expected at most ${MOST_MESSAGES} parts of a kind, got more`);
+    found.push(field);
   }
   return found;
 }
@@ -95,6 +119,8 @@ export function fieldText(source: ByteSource, span: Span, number: number): strin
 }
 
 export function textIn(source: ByteSource, { start, end }: Span): string {
+  if (end - start > LONGEST_TEXT)
+    throw new RangeError(`expected a text of at most ${LONGEST_TEXT} bytes, got ${end - start}`);
   return new TextDecoder().decode(source.read(start, end - start));
 }
 
@@ -112,16 +138,17 @@ function readValue(source: ByteSource, value: Span): OnnxValue {
   const tensor = messages(source, type.start, type.end, TYPE.tensor)[0];
   if (tensor === undefined) return { name, elementType: 0, dims: undefined };
   const shape = messages(source, tensor.start, tensor.end, TENSOR_TYPE.shape)[0];
+  const dims = shape && messages(source, shape.start, shape.end, SHAPE.dim);
+  if (dims !== undefined && dims.length > MOST_DIMS)
+    throw new RangeError(`tensor '${name}': expected at most ${MOST_DIMS} dimensions, got ${dims.length}`);
   return {
     name,
     elementType: number(source, tensor, TENSOR_TYPE.element) ?? 0,
-    dims:
-      shape &&
-      messages(source, shape.start, shape.end, SHAPE.dim).map((dim) => {
-        const size = number(source, dim, DIM.value) ?? -1;
-        // Some exporters write -1, which reads as a huge number here.
-        return Number.isSafeInteger(size) ? size : -1;
-      }),
+    dims: dims?.map((dim) => {
+      const size = number(source, dim, DIM.value) ?? -1;
+      // Some exporters write -1, which reads as a huge number here.
+      return Number.isSafeInteger(size) ? size : -1;
+    }),
   };
 }
 
@@ -132,15 +159,17 @@ const MAX_DEPTH = 64;
  * untrusted source, and may name any file of this machine.
  *
  * @param path the `.onnx` file
+ * @param locations those of {@link externalLocations}
  * @param settings those of the backend, which may allow links to lead to further directories
  * @throws TritonError INVALID_ARG that names the file.
  */
 export async function checkExternalData(
   directory: string,
   path: string,
+  locations: Iterable<string>,
   settings: Readonly<Record<string, string>> = {},
 ): Promise<void> {
-  for (const location of externalLocations(path)) {
+  for (const location of locations) {
     const file = join(dirname(path), location);
     if (isAbsolute(location) || !isInside(directory, file)) {
       const text = `external data of the ONNX model '${path}': expected a path inside the model's directory, got '${location}'`;
@@ -236,6 +265,8 @@ class TensorWalk {
     };
     this.#each(entry, { [ENTRY.key]: read(ENTRY.key), [ENTRY.value]: read(ENTRY.value) });
     if (text[ENTRY.key] === "location") this.locations.add(text[ENTRY.value] ?? "");
+    if (this.locations.size > MOST_FILES)
+      throw new RangeError(`expected at most ${MOST_FILES} files of external data, got more`);
   }
 
   #each(message: Span, visit: Readonly<Record<number, (span: Span) => void>>): void {
@@ -273,6 +304,8 @@ export function* walkMessage(source: ByteSource, start: number, end: number): Ge
     throw new RangeError(`invalid number at byte ${at}`);
   };
   while (at < end) {
+    if (++source.fields > MOST_FIELDS)
+      throw new RangeError(`expected at most ${MOST_FIELDS} fields to visit, got more`);
     const tag = varint();
     const number = Math.floor(tag / 8);
     const wireType = tag % 8;
@@ -292,6 +325,8 @@ export function* walkMessage(source: ByteSource, start: number, end: number): Ge
 /** Bytes with random access: an array, or a file that is only partly in memory. */
 export interface ByteSource {
   readonly length: number;
+  /** Fields that were visited so far. */
+  fields: number;
   /** Bytes `[offset, offset + length)`; fewer at the end. Valid until the next call. */
   read(offset: number, length: number): Uint8Array;
   close(): void;
@@ -300,6 +335,7 @@ export interface ByteSource {
 export function bytesSource(bytes: Uint8Array): ByteSource {
   return {
     length: bytes.byteLength,
+    fields: 0,
     read: (offset, length) => bytes.subarray(offset, offset + length),
     close() {},
   };
@@ -314,6 +350,7 @@ export function fileSource(path: string): ByteSource {
   let windowStart = 0;
   return {
     length: fstatSync(file).size,
+    fields: 0,
     read(offset, length) {
       if (offset < windowStart || offset + length > windowStart + window.byteLength) {
         const buffer = new Uint8Array(Math.max(WINDOW_BYTES, length));

@@ -42,6 +42,15 @@ export interface FlatGraph {
 /** Result of a node: a tensor as an input writes it, or the variable of a node. */
 type Value = { readonly tensor: string } | { readonly variable: string };
 
+/** Nodes of all functions, each as often as it is called. Graphs have some hundred thousands. */
+const MOST_NODES = 2 ** 21;
+
+/** Inputs that are followed from node to node. */
+const MOST_STEPS = 2 ** 22;
+
+/** Calls of functions within each other. TensorFlow makes a function for each layer of a model in a model. */
+const MOST_CALLS = 64;
+
 /** Where nodes are put: the graph, or the function of a loop or branch. */
 interface Target {
   readonly nodes: FlatNode[];
@@ -52,6 +61,8 @@ interface Target {
 /** A graph, or one call of a function. */
 interface Scope {
   readonly prefix: string;
+  /** Calls, loops and branches around it. */
+  readonly depth: number;
   readonly nodes: ReadonlyMap<string, TfNodeMessage>;
   /** Values of a function's arguments. */
   readonly values: ReadonlyMap<string, Value>;
@@ -145,6 +156,8 @@ class Flattener {
   readonly #loops = new Map<TfNodeMessage, readonly Value[]>();
   /** Nodes whose inputs are still to be written. A list, because the nodes of a deep network would fill the stack. */
   readonly #waiting: [Scope, TfNodeMessage, FlatNode][] = [];
+  #nodes = 0;
+  #steps = 0;
 
   constructor(graph: TfGraphMessage, label: string) {
     this.#graph = graph;
@@ -154,7 +167,7 @@ class Flattener {
   }
 
   flatten(outputs: readonly string[], start: string): FlatGraph {
-    const scope = newScope("", this.#graph.node ?? [], new Map());
+    const scope = this.#newScope("", this.#graph.node ?? [], new Map());
     const results = outputs.map((output) => this.#tensor(scope, this.#value(scope, output)));
     this.#writeInputs();
     const initializer = this.#tables.size === 0 ? [] : this.#fillTables(start);
@@ -169,7 +182,7 @@ class Flattener {
 
   /** The nodes with which the functions that TensorFlow calls at the start fill the tables in use. */
   #fillTables(start: string): readonly FlatNode[] {
-    const scope = newScope("", this.#graph.node ?? [], new Map());
+    const scope = this.#newScope("", this.#graph.node ?? [], new Map());
     for (const input of scope.nodes.get(start)?.input ?? []) {
       const node = scope.nodes.get(input.replace(/^\^/, ""));
       const called = this.#library.get(node?.attr?.f?.func?.name ?? "");
@@ -197,13 +210,24 @@ class Flattener {
   }
 
   /** The value that an input refers to. */
-  #value(scope: Scope, input: string): Value {
-    const [name = "", second, third] = input.split(":");
-    const given = scope.values.get(name);
-    if (given !== undefined) return given;
-    const node = scope.nodes.get(name);
-    if (node === undefined)
-      throw this.#invalid(`expected a node '${scope.prefix}${name}', which another one takes`);
+  #value(scope: Scope, start: string): Value {
+    let input = start;
+    for (let passed = 0; ; passed++) {
+      if (passed > scope.nodes.size) throw this.#invalid(`node '${scope.prefix}${start}' passes on itself`);
+      if (++this.#steps > MOST_STEPS)
+        throw this.#invalid(`expected at most ${MOST_STEPS} steps between nodes`);
+      const [name = "", second, third] = input.split(":");
+      const given = scope.values.get(name);
+      if (given !== undefined) return given;
+      const node = scope.nodes.get(name);
+      if (node === undefined)
+        throw this.#invalid(`expected a node '${scope.prefix}${name}', which another one takes`);
+      if (!PASSING.has(node.op)) return this.#resultAt(scope, node, second, third);
+      input = node.input?.[0] ?? "";
+    }
+  }
+
+  #resultAt(scope: Scope, node: TfNodeMessage, second?: string, third?: string): Value {
     const position = third === undefined ? Number(second ?? 0) : Number(third) + firstPlace(node, second!);
     return this.#resultOf(scope, node, position);
   }
@@ -213,10 +237,7 @@ class Flattener {
     const inputs = node.input ?? [];
     if (VARIABLES.has(op)) return { variable: scope.prefix + name };
     if (TABLES.has(op)) this.#tables.set(scope.prefix + name, op);
-    if (op === "ReadVariableOp" || PASSING.has(op)) {
-      const passed = this.#value(scope, inputs[0] ?? "");
-      return op === "ReadVariableOp" ? { tensor: this.#tensor(scope, passed) } : passed;
-    }
+    if (op === "ReadVariableOp") return { tensor: this.#tensor(scope, this.#value(scope, inputs[0] ?? "")) };
     const called = CALLS.has(op) ? node.attr?.f?.func?.name : op;
     const calledFunction = called === undefined ? undefined : this.#library.get(called);
     if (calledFunction !== undefined) return this.#resultOfCall(scope, node, calledFunction, position);
@@ -244,7 +265,10 @@ class Flattener {
       for (const [i, { name }] of (called.signature.inputArg ?? []).entries()) {
         values.set(name, this.#value(scope, data[i] ?? ""));
       }
-      inner = { ...newScope(`${scope.prefix}${node.name}/`, called.nodeDef ?? [], values), into: scope.into };
+      inner = {
+        ...this.#newScope(`${scope.prefix}${node.name}/`, called.nodeDef ?? [], values, scope.depth + 1),
+        into: scope.into,
+      };
       scope.calls.set(node, inner);
     }
     return inner;
@@ -261,8 +285,8 @@ class Flattener {
       const [cond, body] = ["cond", "body"].map((part) => node.attr?.[part]?.func?.name ?? "");
       const attr = {
         ...node.attr,
-        cond: { func: { name: this.#specialize(cond!, values, name, false) } },
-        body: { func: { name: this.#specialize(body!, values, name, true) } },
+        cond: { func: { name: this.#specialize(cond!, values, name, false, scope.depth) } },
+        body: { func: { name: this.#specialize(body!, values, name, true, scope.depth) } },
       };
       const input = values.flatMap((value) => ("tensor" in value ? [value.tensor] : []));
       scope.into.nodes.push({ name, op: node.op, input, attr });
@@ -303,7 +327,7 @@ class Flattener {
     const attr: Record<string, TfAttributeMessage> = { ...node.attr };
     for (const part of ["then_branch", "else_branch"]) {
       const chosen = node.attr?.[part]?.func?.name ?? "";
-      attr[part] = { func: { name: this.#specialize(chosen, values, name, false) } };
+      attr[part] = { func: { name: this.#specialize(chosen, values, name, false, scope.depth) } };
     }
     const input = values.flatMap((value) => ("tensor" in value ? [value.tensor] : []));
     scope.into.nodes.push({ name, op: node.op, input: [this.#tensor(scope, condition!), ...input], attr });
@@ -313,8 +337,15 @@ class Flattener {
    * Makes a function in which the arguments that are variables are constants.
    *
    * @param passesOn whether its results are the arguments of the next round
+   * @param depth calls, loops and branches around it
    */
-  #specialize(name: string, values: readonly Value[], user: string, passesOn: boolean): string {
+  #specialize(
+    name: string,
+    values: readonly Value[],
+    user: string,
+    passesOn: boolean,
+    depth: number,
+  ): string {
     const called = this.#library.get(name);
     if (called === undefined)
       throw this.#invalid(`expected a function '${name}', which node '${user}' calls`);
@@ -327,7 +358,7 @@ class Flattener {
       given.set(argument.name, isVariable ? value : { tensor: argument.name });
       if (!isVariable) inputs.push(argument.name);
     }
-    const scope = newScope(`${unique}/`, called.nodeDef ?? [], given);
+    const scope = this.#newScope(`${unique}/`, called.nodeDef ?? [], given, depth + 1);
     const results = new Map<string, string>();
     for (const [i, { name: output }] of (called.signature.outputArg ?? []).entries()) {
       const value = values[i];
@@ -350,6 +381,22 @@ class Flattener {
     return name;
   }
 
+  #newScope(
+    prefix: string,
+    nodes: readonly TfNodeMessage[],
+    values: ReadonlyMap<string, Value>,
+    depth = 0,
+  ): Scope {
+    if (depth > MOST_CALLS)
+      throw this.#invalid(`expected at most ${MOST_CALLS} calls of functions within each other, got more`);
+    this.#nodes += 1 + nodes.length;
+    if (this.#nodes > MOST_NODES)
+      throw this.#invalid(`expected at most ${MOST_NODES} nodes of all calls, got more`);
+    const byName = new Map(nodes.map((node) => [node.name, node]));
+    const into = { nodes: [], variables: new Set<string>() };
+    return { prefix, depth, nodes: byName, values, into, made: new Set(), calls: new Map() };
+  }
+
   #invalid(why: string) {
     return errorFor("INVALID_MODEL", `${this.#label} is not a whole graph: ${why}`);
   }
@@ -359,15 +406,5 @@ const ZERO: Readonly<Record<string, TfAttributeMessage>> = {
   dtype: { type: 3 },
   value: { tensor: { dtype: 3, tensorShape: {}, intVal: [0] } },
 };
-
-function newScope(
-  prefix: string,
-  nodes: readonly TfNodeMessage[],
-  values: ReadonlyMap<string, Value>,
-): Scope {
-  const byName = new Map(nodes.map((node) => [node.name, node]));
-  const into = { nodes: [], variables: new Set<string>() };
-  return { prefix, nodes: byName, values, into, made: new Set(), calls: new Map() };
-}
 
 const at = (name: string, position: number): string => (position === 0 ? name : `${name}:${position}`);

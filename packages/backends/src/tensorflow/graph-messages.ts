@@ -1,5 +1,5 @@
-import { errorFor } from "@tritonjs/protocol";
-import { messageRoot } from "../protobuf-schema.js";
+import { errorFor, TritonError } from "@tritonjs/protocol";
+import { boundedReader, messageRoot } from "../protobuf-schema.js";
 
 /*
  * The messages of TensorFlow's files that are read here, with the fields that are needed of them. Numbers of 64 bits are
@@ -172,8 +172,11 @@ export function decodeGraphMessage<K extends keyof Messages>(
   try {
     const type = root.lookupType(`tensorflow.${name}`);
     // A plain object: the message itself has the defaults of absent fields.
-    return type.toObject(type.decode(bytes), { longs: Number }) as Messages[K];
+    return type.toObject(type.decode(boundedReader(bytes, what)), {
+      longs: Number,
+    }) as Messages[K];
   } catch (cause) {
+    if (TritonError.is(cause)) throw cause;
     const why = cause instanceof Error ? cause.message : String(cause);
     throw errorFor(
       "INVALID_MODEL",

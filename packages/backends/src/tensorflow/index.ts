@@ -11,12 +11,12 @@ import {
   DeclaredParameters,
   describeInWorker,
   notFound,
+  readFileInThread,
   wrongParameter,
 } from "@tritonjs/core/internal";
 import { emptyConfig } from "@tritonjs/core/internal/worker";
 import { assertOptions, definedMembers, errorFor, type Isolation } from "@tritonjs/protocol";
-import { graphDescription, readModelJson } from "./model-json.js";
-import { describeSavedModel, readFrozenGraph } from "./saved-model.js";
+import { quickDescription, read } from "./quick-description.js";
 import {
   findRuntime,
   isNative,
@@ -51,6 +51,7 @@ export function tensorflow(options: TensorflowOptions): Backend {
 
 const DEFAULT_SIGNATURE = "serving_default";
 
+const READER = new URL("./quick-description.js", import.meta.url);
 const WORKER = new URL("./tensorflow-worker.js", import.meta.url);
 
 /** The same backend for a model whose files must all be inside a directory. */
@@ -197,27 +198,17 @@ function optionsOf({ name, config }: ModelSource): Omit<TensorflowOptions, "mode
   return definedMembers({ signature, outputs, runtime: runtime as TensorflowRuntime | undefined });
 }
 
-/** Describes a model from its files, without TensorFlow.js. Only the layers of a LayersModel need it. */
-function quickDescription({
-  format,
-  path,
-  signature,
-  outputs,
-}: Pick<TensorflowData, "format" | "path" | "signature" | "outputs">): ModelDescription | undefined {
-  if (format === "saved_model") return describeSavedModel(path, signature);
-  if (format === "frozen_graph") return readFrozenGraph(path, outputs).description;
-  if (format === "keras") return undefined;
-  const json = readModelJson(path);
-  return json.kind === "layers" ? undefined : graphDescription(json);
-}
-
 /**
  * Describes a model, in a worker if that needs TensorFlow.
  *
  * @throws TritonError that describes the fault of the model
  */
 async function describeModel(data: TensorflowData, modelName: string): Promise<ModelDescription> {
-  const quick = quickDescription(data);
+  const { path, format, signature, outputs } = data;
+  const asked = { path, format, signature, outputs };
+  const { size: bytes } = await stat(format === "saved_model" ? join(path, "saved_model.pb") : path);
+  const file = { what: `the TensorFlow model '${path}'`, bytes, entry: READER, data: asked };
+  const quick = await readFileInThread(file, () => read(asked));
   if (quick !== undefined) return quick;
   const model: AskedModel = {
     name: modelName,

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { LayersModel } from "@tensorflow/tfjs";
-import { errorFor, TritonError } from "@tritonjs/protocol";
+import { assertJsonFits, errorFor, TritonError } from "@tritonjs/protocol";
 import { RESET_AFTER_CELL, RESET_AFTER_GRU, registerResetAfterGru } from "./reset-after-gru.js";
 import type { Tf } from "./tensorflow-runtime.js";
 
@@ -71,6 +71,7 @@ export async function openKerasModel(tf: Tf, path: string): Promise<LayersModel>
         path,
         "expected a whole model, got weights without a configuration; save it with model.save()",
       );
+    assertJsonFits(config, `the configuration of the Keras model '${path}'`);
     const modelTopology = layersOf(JSON.parse(config) as Json, path);
     registerResetAfterGru(tf);
     const model = await tf
@@ -123,17 +124,34 @@ function opened(hdf5: Hdf5, path: string): Group & { close(): void } {
   }
 }
 
+/** Times that a file of an archive may be longer than its part of the archive: Keras stores weights as they are. */
+const MOST_RATIO = 20;
+
+/** Bytes of a file that may have any ratio. */
+const SMALL_FILE = 2 ** 24;
+
+interface ZippedFile {
+  readonly name: string;
+  readonly size: number;
+  readonly originalSize: number;
+}
+
 async function unzip(path: string, bytes: Uint8Array): Promise<{ config: string; weights: Uint8Array }> {
   const { unzipSync } = await needed<{
-    unzipSync(
-      data: Uint8Array,
-      options: { filter(file: { readonly name: string }): boolean },
-    ): Record<string, Uint8Array>;
+    unzipSync(data: Uint8Array, options: { filter(file: ZippedFile): boolean }): Record<string, Uint8Array>;
   }>("fflate", path);
   let files: Record<string, Uint8Array>;
   try {
-    files = unzipSync(bytes, { filter: ({ name }) => name === "config.json" || name === "model.weights.h5" });
+    files = unzipSync(bytes, {
+      filter: ({ name, size, originalSize }) => {
+        if (name !== "config.json" && name !== "model.weights.h5") return false;
+        if (originalSize > SMALL_FILE + MOST_RATIO * size || size > bytes.byteLength)
+          throw invalid(path, `'${name}' in its zip file: expected at most ${MOST_RATIO} times its bytes`);
+        return true;
+      },
+    });
   } catch (cause) {
+    if (TritonError.is(cause)) throw cause;
     throw invalid(path, "its zip file is damaged", cause);
   }
   const { "config.json": config, "model.weights.h5": weights } = files;

@@ -2,9 +2,11 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ModelDescription } from "@tritonjs/core/backend";
 import {
+  assertJsonFits,
   type DataType,
   type DescribedTensor,
   errorFor,
+  MOST_TENSORS,
   type TensorSpec,
   TritonError,
 } from "@tritonjs/protocol";
@@ -79,6 +81,7 @@ function parse(path: string): Record<string, unknown> {
     const text = `cannot open the TensorFlow.js model '${path}': ${message}`;
     throw errorFor("MODEL_FILES_NOT_FOUND", text, { cause });
   }
+  assertJsonFits(text, `the TensorFlow.js model '${path}'`);
   try {
     const content: unknown = JSON.parse(text);
     if (typeof content === "object" && content !== null) return content as Record<string, unknown>;
@@ -180,10 +183,18 @@ export function graphDescription({ path, signature, content }: ModelJson): Model
         ? { name, dtype: tensorDataType(dtype), shape: [], rankUnknown: true }
         : toSpec(path, name, dtype, tensorShape),
     );
-  if (inputs.length > 0) return { inputs, outputs: specs() };
+  if (inputs.length > 0) return bounded(path, { inputs, outputs: specs() });
   const { node: nodes = [] } = content.modelTopology as { node?: readonly GraphNode[] };
   const described = describeNodes(path, nodes, lastNodes(nodes));
-  return signature.outputs === undefined ? described : { ...described, outputs: specs() };
+  return signature.outputs === undefined ? described : bounded(path, { ...described, outputs: specs() });
+}
+
+/** @throws TritonError INVALID_ARG for more tensors than a model may have */
+function bounded(path: string, description: ModelDescription): ModelDescription {
+  const most = Math.max(description.inputs.length, description.outputs.length);
+  if (most <= MOST_TENSORS) return description;
+  const text = `cannot read the TensorFlow model '${path}': expected at most ${MOST_TENSORS} inputs, and outputs, got ${most}`;
+  throw errorFor("INVALID_MODEL", text);
 }
 
 /** Describes the placeholders of a graph, and some of its nodes as outputs of an unknown rank. */
@@ -192,12 +203,13 @@ export function describeNodes(
   nodes: readonly GraphNode[],
   outputs: readonly string[],
 ): ModelDescription {
-  return {
+  const wanted = new Set(outputs);
+  return bounded(path, {
     inputs: nodes
       .filter(({ op }) => op === "Placeholder")
       .map(({ name, attr }) => toSpec(path, name, attr?.dtype?.type, attr?.shape?.shape)),
-    outputs: nodes.filter(({ name }) => outputs.includes(name)).map(untypedOutput),
-  };
+    outputs: nodes.filter(({ name }) => wanted.has(name)).map(untypedOutput),
+  });
 }
 
 /** Operations whose result is BOOL. Their attribute `T` is the type of what they take. */

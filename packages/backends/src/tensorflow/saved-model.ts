@@ -225,7 +225,9 @@ function restoredVariables({ node = [], library }: TfGraphMessage, restore = "")
   for (const { op, input = [] } of inner.values()) {
     if (op !== "AssignVariableOp") continue;
     let source = input[1] ?? "";
-    for (let from = inner.get(source.split(":")[0]!); from?.op === "Identity"; ) {
+    const passed = new Set<unknown>();
+    for (let from = inner.get(source.split(":")[0]!); from?.op === "Identity" && !passed.has(from); ) {
+      passed.add(from);
       source = from.input?.[0] ?? "";
       from = inner.get(source.split(":")[0]!);
     }
@@ -330,6 +332,8 @@ function attributeJson(attribute: TfAttributeMessage): object {
 
 /** Weights of TensorFlow.js, which has floats of 32 bits, integers of 32 bits, truths and strings. */
 class Weights {
+  /** Elements that a file does not list, because they repeat the last one of a list. */
+  #repeated = 0;
   readonly #specs = new Map<string, { name: string; shape: number[]; dtype: string }>();
   readonly #parts: Uint8Array[] = [];
 
@@ -340,7 +344,13 @@ class Weights {
     const where = `${this.label}: constant '${name}'`;
     if (tensor === undefined) throw errorFor("INVALID_MODEL", `${where}: expected a value, got none`);
     const shape = (tensor.tensorShape?.dim ?? []).map(({ size = 0 }) => Number(size));
-    const [dtype, bytes] = weightOf(tensor, product(shape), where);
+    const count = product(shape);
+    this.#repeated += Math.max(0, count - listedCount(tensor));
+    if (!(this.#repeated <= MOST_REPEATED)) {
+      const text = `${where}: expected at most ${MOST_REPEATED} elements that the file does not list, got more`;
+      throw errorFor("INVALID_MODEL", text);
+    }
+    const [dtype, bytes] = weightOf(tensor, count, where);
     this.#specs.set(name, { name, shape, dtype });
     this.#parts.push(bytes);
   }
@@ -355,6 +365,16 @@ class Weights {
     }
     return { weightSpecs: [...this.#specs.values()], weightData: joined.buffer };
   }
+}
+
+/** Elements that all constants of a model may leave out: 256 MB of floats. */
+const MOST_REPEATED = 2 ** 26;
+
+/** Number of elements that a tensor has in its file, or bytes of its contents. */
+function listedCount(tensor: TfTensorMessage): number {
+  const { dtype = 0, tensorContent, stringVal } = tensor;
+  const list = dtype === STRING ? stringVal : KINDS[dtype]?.listed(tensor);
+  return Math.max(tensorContent?.byteLength ?? 0, list?.length ?? 0);
 }
 
 const product = (shape: readonly number[]): number => shape.reduce((count, dim) => count * dim, 1);

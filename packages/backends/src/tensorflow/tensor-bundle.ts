@@ -1,5 +1,5 @@
-import { closeSync, openSync, readFileSync, readSync } from "node:fs";
-import { errorFor, TritonError } from "@tritonjs/protocol";
+import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from "node:fs";
+import { errorFor, FileMemory, TritonError } from "@tritonjs/protocol";
 import { type BundleEntryMessage, decodeGraphMessage } from "./graph-messages.js";
 
 /*
@@ -25,6 +25,8 @@ export class TensorBundle {
   readonly #prefix: string;
   readonly #entries = new Map<string, BundleEntryMessage>();
   readonly #shards: number;
+  /** Bytes of the files that no variable has yet. */
+  #left: number;
 
   /**
    * @param prefix path of the files without `.index`
@@ -38,10 +40,20 @@ export class TensorBundle {
     if (header.endianness === 1)
       throw errorFor("MODEL_NOT_SUPPORTED", `'${path}': expected little-endian tensors, got big-endian ones`);
     this.#shards = header.numShards || 1;
+    this.#left = 0;
+    for (let shard = 0; shard < this.#shards; shard++) {
+      const found = statSync(this.#pathOf(shard), { throwIfNoEntry: false });
+      if (found === undefined && shard > 0) break;
+      this.#left += found?.size ?? 0;
+    }
     for (const [key, value] of entries) {
       if (key !== "")
         this.#entries.set(key, decodeGraphMessage("BundleEntry", value, `'${path}', entry '${key}'`));
     }
+  }
+
+  #pathOf(shard: number): string {
+    return `${this.#prefix}.data-${padded(shard)}-of-${padded(this.#shards)}`;
   }
 
   keys(): Iterable<string> {
@@ -60,11 +72,19 @@ export class TensorBundle {
     if ((entry.slices?.length ?? 0) > 0)
       throw errorFor("MODEL_NOT_SUPPORTED", `${where} is stored in slices, which cannot be read here`);
     const { dtype = 0, shape, shardId = 0, offset = 0, size = 0 } = entry;
-    const path = `${this.#prefix}.data-${padded(shardId)}-of-${padded(this.#shards)}`;
-    const bytes = new Uint8Array(size);
-    const got = readAt(path, bytes, offset);
-    if (got < size)
-      throw errorFor("INVALID_MODEL", `${where}: expected ${size} bytes in '${path}', got ${got}`);
+    const path = this.#pathOf(shardId);
+    const bytes = readAt(path, offset, size);
+    if (bytes.byteLength < size)
+      throw errorFor(
+        "INVALID_MODEL",
+        `${where}: expected ${size} bytes in '${path}', got ${bytes.byteLength}`,
+      );
+    this.#left -= size;
+    if (this.#left < 0)
+      throw errorFor(
+        "INVALID_MODEL",
+        `${where}: expected bytes of its own in '${path}', got those of others`,
+      );
     return { dtype, shape: (shape?.dim ?? []).map(({ size: dim = 0 }) => Number(dim)), bytes };
   }
 }
@@ -79,11 +99,18 @@ function readWhole(path: string): Uint8Array {
   }
 }
 
-function readAt(path: string, into: Uint8Array, offset: number): number {
+/** Bytes of a file; fewer at its end. */
+function readAt(path: string, offset: number, size: number): Uint8Array {
   let file: number | undefined;
   try {
     file = openSync(path, "r");
-    return readSync(file, into, 0, into.byteLength, offset);
+    const bytes = new Uint8Array(Math.max(0, Math.min(size, fstatSync(file).size - offset)));
+    for (let at = 0; at < bytes.byteLength; ) {
+      const count = readSync(file, bytes, at, Math.min(bytes.byteLength - at, 2 ** 30), offset + at);
+      if (count === 0) return bytes.subarray(0, at);
+      at += count;
+    }
+    return bytes;
   } catch (cause) {
     throw unreadable(path, cause);
   } finally {
@@ -107,6 +134,8 @@ function readTable(file: Uint8Array, path: string): Map<string, Uint8Array> {
   if (view.getBigUint64(file.byteLength - 8, true) !== MAGIC)
     throw fault("it does not end with a table's mark");
   const entries = new Map<string, Uint8Array>();
+  const memory = new FileMemory(`'${path}'`);
+  let left = file.byteLength;
   try {
     // The place of the block with filters, which bundles do not have.
     footer.varint();
@@ -124,16 +153,18 @@ function readTable(file: Uint8Array, path: string): Map<string, Uint8Array> {
   function blockAt(bytes: Uint8Array, offset: number, size: number): [string, Uint8Array][] {
     if (offset + size + TRAILER_BYTES > bytes.byteLength)
       throw fault(`a block ends at ${offset + size}, beyond it`);
+    left -= size;
+    if (left < 0) throw fault("its blocks overlap");
     const block = bytes.subarray(offset, offset + size);
     const compression = bytes[offset + size];
-    if (compression === SNAPPY) return readBlock(uncompress(block));
+    if (compression === SNAPPY) return readBlock(uncompress(block), memory);
     if (compression !== 0) throw fault(`it has a block with the compression ${compression}`);
-    return readBlock(block);
+    return readBlock(block, memory);
   }
 }
 
 /** Reads the entries of a block. A key gives only what differs from the one before. */
-function readBlock(block: Uint8Array): [string, Uint8Array][] {
+function readBlock(block: Uint8Array, memory: FileMemory): [string, Uint8Array][] {
   const restarts = new DataView(block.buffer, block.byteOffset, block.byteLength).getUint32(
     block.byteLength - 4,
     true,
@@ -147,23 +178,30 @@ function readBlock(block: Uint8Array): [string, Uint8Array][] {
     const shared = reader.varint();
     const fresh = reader.varint();
     const size = reader.varint();
+    // A few bytes may repeat all of a long key.
+    memory.countParts(2 + shared / 96);
     key = Buffer.concat([key.subarray(0, shared), reader.bytes(fresh)]);
     entries.push([key.toString("utf8"), reader.bytes(size)]);
   }
   return entries;
 }
 
+/** Times that Snappy makes a text shorter: three bytes are a copy of 64 at most. */
+const MOST_SNAPPY = 22;
+
 /** Undoes Snappy's compression: texts, and copies of what came before. */
 function uncompress(block: Uint8Array): Uint8Array {
   const reader = new BlockReader(block, 0, block.byteLength);
-  const out = new Uint8Array(reader.varint());
+  const size = reader.varint();
+  if (size > MOST_SNAPPY * block.byteLength) throw new RangeError(`a block unpacks to ${size} bytes`);
+  const out = new Uint8Array(size);
   let at = 0;
   while (!reader.isOver) {
     const tag = reader.integer(1);
     const kind = tag & 3;
     if (kind === 0) {
-      const size = tag >> 2;
-      const text = reader.bytes(1 + (size < 60 ? size : reader.integer(size - 59)));
+      const length = tag >> 2;
+      const text = reader.bytes(1 + (length < 60 ? length : reader.integer(length - 59)));
       out.set(text, at);
       at += text.byteLength;
       continue;

@@ -388,9 +388,14 @@ function fileHandler(model: ModelJson, directory: string): io.IOHandler {
   };
 }
 
+/** Bytes of weights with texts, whose size no file says. */
+const MOST_TEXT_BYTES = 2 ** 31;
+
 /** @throws TritonError INVALID_ARG that names the missing file, or gives the number of missing bytes */
 async function readWeights(model: ModelJson, directory: string): Promise<ArrayBuffer> {
   const parts: Buffer[] = [];
+  const expected = weightBytes(model);
+  let read = 0;
   for (const file of weightFiles(model)) {
     if (!isInside(directory, file)) {
       const text = `weights of the TensorFlow.js model '${model.path}': expected a path inside the model's directory, got '${file}'`;
@@ -399,17 +404,18 @@ async function readWeights(model: ModelJson, directory: string): Promise<ArrayBu
     await assertInside(directory, file);
     try {
       parts.push(await readFile(file));
+      read += parts.at(-1)!.byteLength;
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException;
       const why = code === "ENOENT" ? "is missing" : `cannot be read: ${TritonError.from(cause).message}`;
       const text = `the weights '${file}' of the TensorFlow.js model '${model.path}' ${why}`;
       throw errorFor("INVALID_MODEL", text, { cause });
     }
+    if (read > (expected ?? MOST_TEXT_BYTES)) break;
   }
   const total = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
-  const expected = weightBytes(model);
-  if (expected !== undefined && expected !== total) {
-    const text = `weights of the TensorFlow.js model '${model.path}': expected ${expected} bytes, got ${total}`;
+  if (total !== (expected ?? Math.min(total, MOST_TEXT_BYTES))) {
+    const text = `weights of the TensorFlow.js model '${model.path}': expected ${expected ?? `at most ${MOST_TEXT_BYTES}`} bytes, got ${total}`;
     throw errorFor("INVALID_MODEL", text);
   }
   const joined = new Uint8Array(total);

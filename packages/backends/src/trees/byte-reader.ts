@@ -1,8 +1,11 @@
+import { FileMemory } from "@tritonjs/protocol";
 import { invalidModel } from "./forest.js";
 
 /** Reads numbers and arrays from a file, one after another. Nothing is read or allocated beyond the end of the file. */
 export class ByteReader {
   readonly #view: DataView;
+  /** What the values of the file take. */
+  readonly memory: FileMemory;
   /** Number of bytes read. */
   at = 0;
 
@@ -17,6 +20,7 @@ export class ByteReader {
     private readonly littleEndian: boolean,
   ) {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.memory = new FileMemory(format);
   }
 
   get left(): number {
@@ -138,12 +142,15 @@ function readValue(reader: ByteReader, type: string, level: number): UbjsonValue
       return false;
     case "S":
     case "H":
+      reader.memory.countParts();
       return reader.text(lengthOf(reader));
     case "C":
       return reader.text(1);
     case "[":
+      reader.memory.countParts();
       return arrayOf(reader, level);
     case "{":
+      reader.memory.countParts();
       return objectOf(reader, level);
     default:
       return numberOf(reader, type);
@@ -191,7 +198,10 @@ function arrayOf(reader: ByteReader, level: number): UbjsonValue {
     return elementsOf(reader, length, () => readValue(reader, marker(reader), level + 1));
   }
   const values: UbjsonValue[] = [];
-  for (; next !== "]"; next = marker(reader)) values.push(readValue(reader, next, level + 1));
+  for (; next !== "]"; next = marker(reader)) {
+    reader.memory.countNumbers(1);
+    values.push(readValue(reader, next, level + 1));
+  }
   return values;
 }
 
@@ -220,6 +230,7 @@ function typedArray(reader: ByteReader, type: string, length: number, level: num
 /** Each element takes at least one byte. */
 function elementsOf(reader: ByteReader, length: number, read: () => UbjsonValue): UbjsonValue {
   if (length > reader.left) throw fault(reader, `expected ${length} elements, got ${reader.left} bytes`);
+  reader.memory.countNumbers(length);
   return Array.from({ length }, read);
 }
 
@@ -247,6 +258,7 @@ function objectOf(reader: ByteReader, level: number): UbjsonValue {
     next = count > 0 ? marker(reader) : "}";
   }
   for (let read = 0; read < count && next !== "}"; read++) {
+    reader.memory.countParts();
     const key = reader.text(lengthOf(reader, next));
     object[key] = readValue(reader, marker(reader), level + 1);
     next = read + 1 < count ? marker(reader) : "}";

@@ -425,6 +425,42 @@ class GrowingArray<A extends Int32Array | Float64Array> {
   }
 }
 
+/**
+ * Counts the categories of a tree's nodes. Each of a file belongs to one node: nodes that share them would take the time
+ * of all nodes with all categories.
+ */
+export class CategoryShares {
+  #left: number;
+
+  /**
+   * @param path the tree, for errors
+   * @param count number of categories, or of words with them, in the file
+   */
+  constructor(
+    private readonly path: string,
+    private readonly count: number,
+  ) {
+    this.#left = count;
+  }
+
+  /** @throws TritonError INVALID_ARG if the nodes have more than the file */
+  take(count: number): void {
+    this.#left -= count;
+    if (this.#left >= 0) return;
+    throw invalidModel(
+      `${this.path}: categories: expected ${this.count}, each of one node, got nodes that share them`,
+    );
+  }
+}
+
+/** Trees of a model. The largest ones have some ten thousands. */
+const MOST_TREES = 2 ** 20;
+
+/** Checks the number of trees of a file. @throws TritonError INVALID_ARG for too many */
+export function assertTreeCount(trees: number): void {
+  if (trees > MOST_TREES) throw invalidModel(`expected at most ${MOST_TREES} trees, got more`);
+}
+
 /** Classes without trees that a model may have. */
 const MAX_EMPTY_GROUPS = 4096;
 

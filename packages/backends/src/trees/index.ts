@@ -1,9 +1,10 @@
-import { readFile } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { type BackendFactory, findModelFile, hostingOf } from "@tritonjs/core/backend";
-import { DeclaredParameters } from "@tritonjs/core/internal";
+import { DeclaredParameters, readFileInThread } from "@tritonjs/core/internal";
 import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { FOREST_ISOLATIONS, forestBackend } from "./forest-backend.js";
-import { FILE_NAMES, type ModelType, modelTypeOf, readForest } from "./read-forest.js";
+import { type ForestFile, read } from "./forest-file.js";
+import { FILE_NAMES, type ModelType, modelTypeOf } from "./read-forest.js";
 import { EXPLANATION, OUTPUT, planAnswers } from "./scorer.js";
 
 /*
@@ -44,10 +45,9 @@ const fil = PARAMETERS.declaredBy(async (source) => {
   const { modelType, allowUnknownFields } = parameters;
   const hosting = hostingOf(source, FOREST_ISOLATIONS, false);
   const { path } = await findModelFile(source, [FILE_NAMES[modelType]]);
-  const bytes = await readFile(path);
-  const forest = explained(path, () =>
-    readForest(bytes, modelType, { allowUnknownFields, rounds: undefined }),
-  );
+  const { size: bytes } = await stat(path);
+  const data: ForestFile = { path, type: modelType, options: { allowUnknownFields, rounds: undefined } };
+  const forest = await readFileInThread({ what: path, bytes, entry: READER, data }, () => read(data));
   const plan = planAnswers(forest, {
     ...parameters,
     bothClasses: parameters.predictProba && forest.groups === 1 && columnsOf(config) === 2,
@@ -70,14 +70,7 @@ function columnsOf({ output }: ModelConfig): number | undefined {
   return (found?.reshape?.shape ?? found?.dims)?.at(-1);
 }
 
-function explained<T>(path: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    const { code, message, reason } = TritonError.from(error);
-    throw new TritonError(code, `cannot load ${path}: ${message}`, { reason, cause: error });
-  }
-}
+const READER = new URL("./forest-file.js", import.meta.url);
 
 interface FilParameters {
   readonly modelType: ModelType;

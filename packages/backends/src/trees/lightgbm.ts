@@ -1,3 +1,4 @@
+import { FileMemory } from "@tritonjs/protocol";
 import {
   type Forest,
   type ForestHead,
@@ -9,7 +10,9 @@ import {
 } from "./forest.js";
 import {
   assertGroupCount,
+  assertTreeCount,
   type CategoricalSplit,
+  CategoryShares,
   ForestBuilder,
   roundCount,
   type SourceTree,
@@ -62,14 +65,27 @@ const END_OF_TREES = /^(end of trees|feature[ _]importances:)$/;
 
 /** The lines before the first tree, and those of each tree. */
 function sections(text: string): LineFields[] {
+  const memory = new FileMemory("LightGBM");
   const found = [new LineFields("LightGBM")];
-  for (const raw of text.split("\n")) {
-    const line = raw.trimEnd();
+  for (const line of linesOf(text)) {
+    memory.countParts();
     if (END_OF_TREES.test(line)) return found;
-    if (line.startsWith("Tree=")) found.push(new LineFields(`LightGBM tree ${found.length - 1}`));
-    else if (line !== "") found.at(-1)!.add(line);
+    if (line.startsWith("Tree=")) {
+      assertTreeCount(found.length);
+      found.push(new LineFields(`LightGBM tree ${found.length - 1}`));
+    } else if (line !== "") found.at(-1)!.add(line);
   }
   throw invalidModel("LightGBM: the file is cut off: expected the line 'end of trees', got none");
+}
+
+/** Lines one after another: a list of them may take many times the memory of the text. */
+function* linesOf(text: string): Generator<string> {
+  for (let start = 0; start <= text.length; ) {
+    const found = text.indexOf("\n", start);
+    const end = found < 0 ? text.length : found;
+    if (end > start) yield text.slice(start, end).trimEnd();
+    start = end + 1;
+  }
 }
 
 /** Bits of `decision_type`; above them is how missing values are treated. */
@@ -147,6 +163,7 @@ function categoryLists(fields: LineFields): (index: number) => CategoricalSplit 
   const bounds = fields.numbers("cat_boundaries", count + 1);
   const total = bounds[count]!;
   const words = fields.numbers("cat_threshold", total);
+  const shares = new CategoryShares(fields.path, total);
   return (index) => {
     const [begin, end] = [bounds[index], bounds[index + 1]];
     if (begin === undefined || end === undefined || !(begin >= 0 && begin <= end && end <= total))
@@ -155,6 +172,7 @@ function categoryLists(fields: LineFields): (index: number) => CategoricalSplit 
       throw invalidModel(
         `${fields.path}: cat_boundaries: expected at most ${MAX_CATEGORY_WORDS} words a split, got ${end - begin}`,
       );
+    shares.take(end - begin);
     const categories: number[] = [];
     for (let bit = 0; bit < 32 * (end - begin); bit++) {
       if ((words[begin + (bit >> 5)]! & (1 << (bit & 31))) !== 0) categories.push(bit);
@@ -250,6 +268,9 @@ function taskOf(name: string, classes: number): Task {
   return name === "lambdarank" || name === "rank_xendcg" ? "ranking" : "regression";
 }
 
+/** Numbers of a list. V8 ends the process when a list has more than 2^27 elements. */
+const MOST_NUMBERS = 2 ** 26;
+
 /** Fields of lines `key=value`. Errors name the field. */
 class LineFields {
   readonly #fields = new Map<string, string>();
@@ -287,9 +308,11 @@ class LineFields {
    */
   numbers(key: string, length: number): Float64Array {
     const text = this.#need(key).trim();
-    const words = text === "" ? [] : text.split(/\s+/);
-    if (words.length !== length)
-      throw invalidModel(`${this.path}: ${key}: expected ${length} numbers, got ${words.length}`);
+    const words = text === "" ? [] : text.split(/\s+/, Math.min(length, MOST_NUMBERS) + 1);
+    if (words.length !== length) {
+      const got = words.length > length ? "more" : words.length;
+      throw invalidModel(`${this.path}: ${key}: expected ${length} numbers, got ${got}`);
+    }
     return Float64Array.from(words, (word) => {
       const value = numberOf(word);
       if (value === undefined)
@@ -312,5 +335,5 @@ function numberOf(word: string): number | undefined {
   if (/^[-+]?nan$/i.test(word)) return Number.NaN;
   const infinite = /^([-+]?)inf(inity)?$/i.exec(word);
   if (infinite !== null) return infinite[1] === "-" ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
-  return /^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/.test(word) ? Number(word) : undefined;
+  return /^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$/.test(word) ? Number(word) : undefined;
 }

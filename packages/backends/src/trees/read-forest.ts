@@ -10,6 +10,8 @@ import {
 } from "./forest.js";
 import {
   assertGroupCount,
+  assertTreeCount,
+  CategoryShares,
   type Comparison,
   ForestBuilder,
   roundCount,
@@ -112,6 +114,7 @@ function readXgboostLegacy(bytes: Uint8Array, options: TreeFileOptions): Forest 
   const parallel = major > 1 || (major === 1 && minor >= 6) ? Math.max(1, roots) : 1;
   reader.skip(4 * 2 + 8 + 4 * 2 + 4 * 32);
   if (count < 0) throw invalidModel("Invalid XGBoost model file: num_trees must be 0 or greater");
+  assertTreeCount(count);
   const trees: SourceTree[] = [];
   for (let i = 0; i < count; i++) trees.push(readTree(reader, major));
   const groups = Array.from({ length: count }, () => reader.int32());
@@ -279,6 +282,7 @@ function readHead(
   if (targets !== 1 || classes.length !== 1)
     throw notSupported(`Multi-target model not supported: expected 1 target, got ${targets}`);
   const groups = classes[0]!;
+  assertTreeCount(count);
   assertGroupCount(groups, count, (shape[0] ?? 0) * (shape[1] ?? 0));
   const leafWidth = (shape[0] ?? 0) * (shape[1] ?? 0);
   if (shape.length !== 2 || (leafWidth !== 1 && leafWidth !== groups))
@@ -328,6 +332,7 @@ function readTreeliteTree(reader: ByteReader, type: number, width: number, group
     if (column.length !== size)
       throw invalidModel(`${TREELITE}: ${name} of a tree: expected ${size} elements, got ${column.length}`);
   }
+  const shares = new CategoryShares(`${TREELITE}: a tree`, categories.length);
   const cover = coverOf(size, weights, hasWeight) ?? coverOf(size, counts, hasCount);
   return {
     size,
@@ -347,6 +352,7 @@ function readTreeliteTree(reader: ByteReader, type: number, width: number, group
     categorical: (node) => {
       if (types[node] !== CATEGORICAL) return undefined;
       const [begin, end] = part(categoryBegins, categoryEnds, node, categories.length);
+      shares.take(end - begin);
       return { categories: categories.subarray(begin, end), matchesGoRight: matchesGoRight[node] === 1 };
     },
     leaf: (node, index) => {

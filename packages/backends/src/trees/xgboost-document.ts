@@ -1,8 +1,11 @@
+import { assertJsonFits } from "@tritonjs/protocol";
 import { decodeUbjson } from "./byte-reader.js";
 import { type Forest, invalidModel, type Link, notSupported, type Task } from "./forest.js";
 import {
   assertGroupCount,
+  assertTreeCount,
   type CategoricalSplit,
+  CategoryShares,
   ForestBuilder,
   roundCount,
   type SourceTree,
@@ -38,6 +41,7 @@ export function readXgboostDocument(bytes: Uint8Array, isBinary: boolean, option
   const trees = model.list("trees");
   const groupsOfTrees = model.numbers("tree_info", trees.length);
   const weights = weightsOf(outer, gbtree, trees.length);
+  assertTreeCount(trees.length);
   const width = trees.length === 0 ? 1 : leafWidthOf(trees[0], classes);
   assertGroupCount(classes, trees.length, width);
   const builder = xgboostBuilder(
@@ -79,10 +83,11 @@ function baseOf(parameters: DocumentFields, classes: number, toSum: (score: numb
 }
 
 function leafWidthOf(tree: unknown, classes: number): number {
-  const width = new DocumentFields(tree, "XGBoost model.trees[0]")
-    .object("tree_param")
-    .integer("size_leaf_vector", 1);
+  const fields = new DocumentFields(tree, "XGBoost model.trees[0]");
+  const width = fields.object("tree_param").integer("size_leaf_vector", 1);
   if (width <= 1) return 1;
+  const weights = fields.numbers(fields.has("leaf_weights") ? "leaf_weights" : "base_weights").length;
+  if (width > weights) throw invalidModel(`size_leaf_vector: expected at most ${weights}, got ${width}`);
   if (width !== classes)
     throw invalidModel(`size_leaf_vector: expected ${classes}, the number of classes, got ${width}`);
   return width;
@@ -181,7 +186,14 @@ function categoricalOf(tree: DocumentFields, size: number): (node: number) => Ca
   if (types.length !== size)
     throw invalidModel(`${tree.path}.split_type: expected ${size} elements, got ${types.length}`);
   const places = new Map<number, number>();
-  let lists: { begins: ArrayLike<number>; sizes: ArrayLike<number>; all: ArrayLike<number> } | undefined;
+  let lists:
+    | {
+        begins: ArrayLike<number>;
+        sizes: ArrayLike<number>;
+        all: ArrayLike<number>;
+        shares: CategoryShares;
+      }
+    | undefined;
   return (node) => {
     if (types[node] === 0) return undefined;
     if (types[node] !== 1)
@@ -193,6 +205,7 @@ function categoricalOf(tree: DocumentFields, size: number): (node: number) => Ca
         begins: tree.numbers("categories_segments", nodes.length),
         sizes: tree.numbers("categories_sizes", nodes.length),
         all: tree.numbers("categories"),
+        shares: new CategoryShares(tree.path, tree.numbers("categories").length),
       };
     }
     const place = places.get(node);
@@ -203,6 +216,7 @@ function categoricalOf(tree: DocumentFields, size: number): (node: number) => Ca
       throw invalidModel(
         `${tree.path}: categories of node ${node}: expected a part of ${lists.all.length}, got ${count} from ${begin}`,
       );
+    lists.shares.take(count);
     const categories = Array.prototype.slice.call(lists.all, begin, begin + count);
     return { categories, matchesGoRight: true };
   };
@@ -410,7 +424,7 @@ function nameOf(value: unknown): string {
 }
 
 /** Numbers that JSON does not have, and that XGBoost writes for statistics that are not finite. */
-const NOT_JSON = /(?<=[[,:]\s*)-?(?:NaN|nan|Infinity|inf)(?=\s*[\],}])/g;
+const NOT_JSON = /([[,:]\s*)(-?(?:NaN|nan|Infinity|inf))(?=\s*[\],}])/g;
 
 /**
  * Parses the text of `Booster.save_model("model.json")`.
@@ -419,12 +433,13 @@ const NOT_JSON = /(?<=[[,:]\s*)-?(?:NaN|nan|Infinity|inf)(?=\s*[\],}])/g;
  */
 function parseXgboostJson(bytes: Uint8Array): unknown {
   const text = textOf(bytes);
+  assertJsonFits(text, "XGBoost JSON");
   try {
     return JSON.parse(text);
   } catch (error) {
-    const replaced = text.replace(NOT_JSON, (found) => {
-      if (/nan/i.test(found)) return "null";
-      return found.startsWith("-") ? "-1e999" : "1e999";
+    const replaced = text.replace(NOT_JSON, (_, before: string, found: string) => {
+      if (/nan/i.test(found)) return `${before}null`;
+      return before + (found.startsWith("-") ? "-1e999" : "1e999");
     });
     try {
       return JSON.parse(replaced);

@@ -1,20 +1,27 @@
 import { workerData } from "node:worker_threads";
-import type { ModelDescription } from "../instance/backend.js";
-import { packError, type WireError } from "../worker/messages.js";
+import { unreadableFile } from "../system/files.js";
+import { packError } from "../worker/messages.js";
 import { guardNativeCalls } from "../worker/native-calls.js";
 import type { DescriptionTask } from "./describe-in-worker.js";
 
-/* Program of a worker that describes a model while the thread that started it blocks. */
+/* Program of a worker that describes a model while the thread that started it blocks, or that reads a file. */
 
-const { entry, data, port, done, nativeCalls } = workerData as DescriptionTask;
+const { entry, call, what, data, port, done, nativeCalls } = workerData as DescriptionTask;
 guardNativeCalls(nativeCalls);
-port.postMessage(await describe().catch((error): WireError => packError(error)));
+port.postMessage(await answer());
 Atomics.store(done, 0, 1);
 Atomics.notify(done, 0);
 
-async function describe(): Promise<ModelDescription> {
-  const module: { describe(data: unknown): Promise<ModelDescription> } = await import(
-    /* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ entry
-  );
-  return module.describe(data);
+async function answer(): Promise<unknown> {
+  try {
+    const module: Record<string, (data: unknown) => unknown> = await import(
+      /* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ entry
+    );
+    const value = await module[call]!(data);
+    return call === "read" ? { value } : value;
+  } catch (error) {
+    if (call === "describe") return packError(error);
+    const { cause: _, ...packed } = packError(unreadableFile(what, error));
+    return { error: packed };
+  }
 }

@@ -1,6 +1,7 @@
 import {
   type DescribedTensor,
   errorFor,
+  MOST_TENSORS,
   type ModelConfig,
   type ModelInput,
   type ModelOutput,
@@ -54,6 +55,11 @@ export interface ConfigSource {
 export function prepareConfig(written: ModelConfig | undefined, source: ConfigSource): ModelConfig {
   const config = structuredClone(written ?? emptyConfig());
   config.name ||= source.modelName;
+  const most = Math.max(config.input.length, config.output.length);
+  if (most > MOST_TENSORS) {
+    const text = `model '${config.name}': expected at most ${MOST_TENSORS} inputs, and outputs, got ${most}`;
+    throw errorFor("INVALID_CONFIG", text);
+  }
   const filled = fillBackendFields(config, source.versionFiles);
   const prepared = withDefaults(filled);
   const problems = validateModelConfig(prepared);

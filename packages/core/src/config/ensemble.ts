@@ -235,13 +235,50 @@ function nodeOf(name: string, nodes: Map<string, TensorNode>): TensorNode {
 
 /** A tensor is reachable when a step writes it and all inputs of that step are reachable. */
 function markReachable(nodes: ReadonlyMap<string, TensorNode>): void {
-  for (let changed = true; changed; ) {
-    changed = false;
-    for (const node of nodes.values()) {
-      if (node.reachable || !node.written) continue;
-      if ([...node.from].some((name) => !nodes.get(name)!.reachable)) continue;
-      node.reachable = true;
-      changed = true;
+  const all = [...nodes.values()];
+  const known = all.filter(({ reachable }) => reachable).map(({ name }) => name);
+  const made = all.filter(({ reachable, written }) => !reachable && written);
+  for (const node of inDependencyOrder(
+    made,
+    known,
+    ({ from }) => from,
+    ({ name }) => [name],
+  ))
+    node.reachable = true;
+}
+
+/** Gives what can be made, each after all that it needs, in a time proportional to the connections. */
+function* inDependencyOrder<T>(
+  items: readonly T[],
+  known: readonly string[],
+  needsOf: (item: T) => Iterable<string>,
+  makesOf: (item: T) => readonly string[],
+): Generator<T> {
+  const found = new Set(known);
+  const missing = new Map<T, number>();
+  const users = new Map<string, T[]>();
+  const ready: T[] = [];
+  for (const item of items) {
+    const needs = [...new Set(needsOf(item))].filter((name) => !found.has(name));
+    missing.set(item, needs.length);
+    if (needs.length === 0) ready.push(item);
+    for (const name of needs) {
+      const waiting = users.get(name) ?? [];
+      waiting.push(item);
+      users.set(name, waiting);
+    }
+  }
+  // The loop also visits what is added meanwhile.
+  for (const item of ready) {
+    yield item;
+    for (const name of makesOf(item)) {
+      if (found.has(name)) continue;
+      found.add(name);
+      for (const user of users.get(name) ?? []) {
+        const left = missing.get(user)! - 1;
+        missing.set(user, left);
+        if (left === 0) ready.push(user);
+      }
     }
   }
 }
@@ -394,19 +431,13 @@ function decoupledFlow(
     return origin;
   };
   let decoupled = 0;
-  const left = new Set(steps);
-  for (let progress = true; progress; ) {
-    progress = false;
-    for (const entry of left) {
-      const inputs = Object.values(entry.step.inputMap);
-      const outputs = Object.values(entry.step.outputMap);
-      if (inputs.some((tensor) => !origins.has(tensor))) continue;
-      const origin = meet(inputs, nodes.get(outputs[0] ?? "")?.model ?? entry.step.modelName);
-      const own = entry.member !== undefined && isDecoupled(entry.member) ? ++decoupled : origin;
-      for (const tensor of outputs) origins.set(tensor, own);
-      left.delete(entry);
-      progress = true;
-    }
+  const inputsOf = ({ step }: (typeof steps)[number]) => Object.values(step.inputMap);
+  const outputsOf = ({ step }: (typeof steps)[number]) => Object.values(step.outputMap);
+  for (const entry of inDependencyOrder(steps, [...origins.keys()], inputsOf, outputsOf)) {
+    const outputs = outputsOf(entry);
+    const origin = meet(inputsOf(entry), nodes.get(outputs[0] ?? "")?.model ?? entry.step.modelName);
+    const own = entry.member !== undefined && isDecoupled(entry.member) ? ++decoupled : origin;
+    for (const tensor of outputs) origins.set(tensor, own);
   }
   meet(
     config.output.map(({ name }) => name),

@@ -78,7 +78,7 @@ export function normalizeInstanceGroups(
   });
 }
 
-/** Most instances of a group, far above the processors and GPUs of a machine: each takes memory and time to make. */
+/** Most instances of a model, far above the processors and GPUs of a machine: each takes memory and time to make. */
 const MAX_COUNT = 16_384;
 
 export function instanceGroupProblems(
@@ -86,6 +86,9 @@ export function instanceGroupProblems(
   gpus: Gpus,
 ): string[] {
   const problems: string[] = [];
+  const all = instanceGroup.reduce((sum, { count, gpus }) => sum + count * Math.max(1, gpus.length), 0);
+  if (instanceGroup.length > 1 && all > MAX_COUNT)
+    return [`instance groups of model ${model}: expected at most ${MAX_COUNT} instances, got ${all}`];
   for (const { name, kind, count, gpus: wanted, profile, rateLimiter } of instanceGroup) {
     const group = `instance group ${name} of model ${model}`;
     if (!Number.isInteger(count) || count < 1) {

@@ -153,17 +153,22 @@ export class Pending {
  * @param memberOf looks members up, and the ensemble itself too
  */
 export function ensembleCycle(config: ModelConfig, memberOf: MemberOf): readonly string[] | undefined {
-  const seen = new Set<ModelConfig>();
-  const search = (from: ModelConfig, path: readonly string[]): readonly string[] | undefined => {
+  /** Ensembles on the way, each with the one before it. */
+  const found = new Map<ModelConfig, ModelConfig | undefined>([[config, undefined]]);
+  // A map also visits what is added meanwhile.
+  for (const from of found.keys()) {
     for (const step of from.ensembleScheduling?.step ?? []) {
       const member = memberOf(step)?.config;
-      if (member === config) return [...path, member.name];
-      if (member === undefined || seen.has(member)) continue;
-      seen.add(member);
-      const found = search(member, [...path, member.name]);
-      if (found !== undefined) return found;
+      if (member === config) return pathTo(from, found).concat(config.name);
+      if (member !== undefined && !found.has(member)) found.set(member, from);
     }
-    return undefined;
-  };
-  return search(config, [config.name]);
+  }
+  return undefined;
+}
+
+function pathTo(last: ModelConfig, before: ReadonlyMap<ModelConfig, ModelConfig | undefined>): string[] {
+  const path: string[] = [];
+  for (let one: ModelConfig | undefined = last; one !== undefined; one = before.get(one))
+    path.unshift(one.name);
+  return path;
 }

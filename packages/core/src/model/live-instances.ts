@@ -328,6 +328,10 @@ function withoutControls(
   return new Map([...inputs].filter(([name]) => !controls.includes(name)));
 }
 
+/** Requests, and bytes of an input, of a sample. */
+const MOST_WARMUP_REQUESTS = 16_384;
+const MOST_WARMUP_BYTES = 2 ** 30;
+
 /** Prefix of Triton's error texts for the request of a sample, which has no id. */
 const NO_ID = "[request id: <id_unknown>] ";
 
@@ -346,6 +350,10 @@ export function warmupRequests(
   sender: RequestSender,
 ): InferenceRequest[] {
   if (sample.batchSize === 0) return [];
+  if (sample.batchSize > MOST_WARMUP_REQUESTS) {
+    const text = `warmup sample '${sample.name}': expected a batch_size of at most ${MOST_WARMUP_REQUESTS}, got ${sample.batchSize}`;
+    throw errorFor("WARMUP_FAILED", text);
+  }
   const inputs = new Map(
     Object.entries(sample.inputs).map(([name, input]) => [
       name,
@@ -388,6 +396,11 @@ function warmupBytes(
   if (file !== undefined) return fileBytes(file, readFile(file), datatype, count);
   if (randomData === undefined && zeroData === undefined) {
     const text = `${NO_ID}warmup setting expects input '${name}' to have input_data_type set`;
+    throw errorFor("WARMUP_FAILED", text);
+  }
+  const size = count * (datatype === "BYTES" ? 16 : elementByteSize(datatype));
+  if (size > MOST_WARMUP_BYTES) {
+    const text = `${NO_ID}warmup input '${name}': expected at most ${MOST_WARMUP_BYTES} bytes, got ${size}`;
     throw errorFor("WARMUP_FAILED", text);
   }
   // Random text would have a random length, so BYTES are empty elements in either case.

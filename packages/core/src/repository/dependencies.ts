@@ -95,27 +95,21 @@ export class Dependencies {
 
   /** The models, and all models that depend on them, directly or not. */
   withDependents(keys: Iterable<ModelKey>): Set<ModelKey> {
-    const found = new Set<ModelKey>();
-    const add = (key: ModelKey) => {
-      if (found.has(key)) return;
-      found.add(key);
-      for (const dependent of this.#dependents.get(key) ?? []) add(dependent);
-    };
-    for (const key of keys) add(key);
+    const found = new Set(keys);
+    // A set also visits what is added meanwhile.
+    for (const key of found) for (const dependent of this.#dependents.get(key) ?? []) found.add(dependent);
     return found;
   }
 
   /** Models that no other one needs after these are unloaded, without those that were loaded by their own names. */
   withOrphans(keys: Iterable<ModelKey>): Set<ModelKey> {
     const gone = new Set(keys);
-    for (let before = -1; before !== gone.size; ) {
-      before = gone.size;
-      for (const key of [...gone]) {
-        if (!this.nodes.has(key)) continue;
-        for (const member of this.membersOf(key)) {
-          const users = [...(this.#dependents.get(member) ?? [])];
-          if (!this.nodes.get(member)!.explicit && users.every((user) => gone.has(user))) gone.add(member);
-        }
+    // The last user of a member that goes finds it.
+    for (const key of gone) {
+      if (!this.nodes.has(key)) continue;
+      for (const member of this.membersOf(key)) {
+        const users = [...(this.#dependents.get(member) ?? [])];
+        if (!this.nodes.get(member)!.explicit && users.every((user) => gone.has(user))) gone.add(member);
       }
     }
     return gone;
@@ -134,18 +128,14 @@ export class Dependencies {
 
   /** The model before `start` on a cycle of dependencies; undefined when there is no cycle. */
   #lastBefore(start: ModelKey): ModelKey | undefined {
-    const seen = new Set<ModelKey>();
-    const search = (from: ModelKey): ModelKey | undefined => {
+    const seen = new Set([start]);
+    for (const from of seen) {
       for (const member of this.membersOf(from)) {
         if (member === start) return from;
-        if (seen.has(member)) continue;
         seen.add(member);
-        const found = search(member);
-        if (found !== undefined) return found;
       }
-      return undefined;
-    };
-    return search(start);
+    }
+    return undefined;
   }
 }
 

@@ -208,6 +208,9 @@ function completedConfig(
   });
 }
 
+/** Class names of an output. The largest models tell some ten thousand classes apart. */
+const MOST_LABELS = 2 ** 20;
+
 /** Reads the class names of each output that has a label file inside the directory, one name on each line. */
 async function readLabels(directory: string, config: ModelConfig): Promise<Map<string, readonly string[]>> {
   const labels = new Map<string, readonly string[]>();
@@ -223,7 +226,10 @@ async function readLabels(directory: string, config: ModelConfig): Promise<Map<s
     }
     await assertInRepository(directory, path);
     const text = new TextDecoder().decode(await readSmallFile(path));
-    labels.set(name, text.replace(/\r?\n$/, "").split(/\r?\n/));
+    const lines = text.replace(/\r?\n$/, "").split(/\r?\n/, MOST_LABELS + 1);
+    if (lines.length > MOST_LABELS)
+      throw errorFor("INVALID_MODEL", `cannot read ${path}: expected at most ${MOST_LABELS} lines, got more`);
+    labels.set(name, lines);
   }
   return labels;
 }

@@ -166,6 +166,9 @@ export async function memberNames(
   }
 }
 
+/** Warnings of missing versions. Further ones of the same policy say nothing new. */
+const MOST_WARNINGS = 100;
+
 /** Selects the versions that a model's policy chooses, ascending, with texts about what is missing or ignored. */
 export async function selectVersions({ id, directory, config }: PolledModel) {
   const found = readVersionDirectories(await subdirectories(directory));
@@ -173,10 +176,12 @@ export async function selectVersions({ id, directory, config }: PolledModel) {
   return {
     versions,
     ignored: found.ignored,
-    missing: missing.map(
-      (version) =>
-        `version ${version} is specified for model '${id.name}', but the version directory is not present`,
-    ),
+    missing: missing
+      .slice(0, MOST_WARNINGS)
+      .map(
+        (version) =>
+          `version ${version} is specified for model '${id.name}', but the version directory is not present`,
+      ),
     problem:
       versions.length > 0
         ? undefined

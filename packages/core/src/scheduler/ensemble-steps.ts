@@ -64,17 +64,19 @@ export class EnsemblePlan {
     const needed = new Set<PlannedStep>();
     const need = (tensor: string) => {
       const step = this.#producers.get(tensor);
-      if (step === undefined || needed.has(step)) return;
-      needed.add(step);
-      for (const [, input] of step.inputs) need(input);
+      if (step !== undefined) needed.add(step);
     };
     for (const output of outputs) need(output);
+    // A set also visits what is added meanwhile.
+    for (const step of needed) for (const [, input] of step.inputs) need(input);
     const consumers = new Map<string, PlannedStep[]>();
     const readers = new Map(outputs.map((name) => [name, 1]));
     for (const step of needed) {
       for (const [, tensor] of step.inputs) readers.set(tensor, (readers.get(tensor) ?? 0) + 1);
       for (const tensor of new Set(step.inputs.map(([, name]) => name))) {
-        consumers.set(tensor, [...(consumers.get(tensor) ?? []), step]);
+        const others = consumers.get(tensor) ?? [];
+        others.push(step);
+        consumers.set(tensor, others);
       }
     }
     const requestedOutputs = new Map(

@@ -68,6 +68,12 @@ function unreadable(path: string, error: unknown): TritonError {
   return errorFor("FILE_NOT_READABLE", text, { cause: error });
 }
 
+/** The error of what reads a file: its own, or one that names the file. */
+export function unreadableFile(what: string, error: unknown): TritonError {
+  if (TritonError.is(error)) return error;
+  return errorFor("INVALID_MODEL", `cannot read ${what}: ${(error as Error).message}`, { cause: error });
+}
+
 function errorWords(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   return (code !== undefined ? WORDS[code] : undefined) ?? TritonError.from(error).message;

@@ -66,7 +66,7 @@ const broken: readonly (readonly [
   [
     "with a corrupt file",
     { "m/1/model.onnx": "this is no model" },
-    /cannot read the ONNX model '.*': invalid/,
+    /cannot read the ONNX model '.*': it is a text file/,
   ],
   ["with a directory in place of its configuration", { "m/config.pbtxt/": "", "m/1/": "" }, /Is a directory/],
   [

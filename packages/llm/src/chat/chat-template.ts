@@ -1,7 +1,7 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { parse } from "@huggingface/jinja";
-import { definedMembers, errorFor, TritonError } from "@tritonjs/protocol";
+import { assertJsonFits, definedMembers, errorFor, TritonError } from "@tritonjs/protocol";
 import { allParts, type Parts, turns, type Waiting } from "../turns.js";
 import { type ChatContentPart, isImagePart } from "./image-parts.js";
 import {
@@ -483,6 +483,7 @@ function specialTokens(config: Record<string, unknown>): Record<string, string> 
 async function readJson(file: string): Promise<Record<string, unknown> | undefined> {
   const text = await readText(file);
   if (text === undefined) return undefined;
+  assertJsonFits(text, file);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -494,10 +495,16 @@ async function readJson(file: string): Promise<Record<string, unknown> | undefin
   throw brokenTemplateFile(file, "a JSON object", Array.isArray(value) ? "an array" : String(value));
 }
 
+/** Bytes of a file beside a model. The largest have some megabytes, most of them of tokens. */
+const MOST_BYTES = 2 ** 24;
+
 async function readText(file: string): Promise<string | undefined> {
   try {
+    const { size } = await stat(file);
+    if (size > MOST_BYTES) throw brokenTemplateFile(file, `at most ${MOST_BYTES} bytes`, String(size));
     return await readFile(file, "utf8");
   } catch (error) {
+    if (TritonError.is(error)) throw error;
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw errorFor("INVALID_ARG", `cannot read ${file}: ${(error as Error).message}`, { cause: error });
   }

@@ -1,7 +1,14 @@
 import { readFileSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { isAbsolute, join, relative } from "node:path";
-import { type DecoderDtype, errorFor, graphPaths, PREFERRED_DTYPES, TritonError } from "@tritonjs/protocol";
+import {
+  assertJsonFits,
+  type DecoderDtype,
+  errorFor,
+  graphPaths,
+  PREFERRED_DTYPES,
+  TritonError,
+} from "@tritonjs/protocol";
 import { tokenizerOfSentencePiece } from "../sentencepiece-model.js";
 import type { Normalize } from "../sentencepiece-normalizer.js";
 import { byteLevelTokenizer } from "../token-spelling.js";
@@ -239,6 +246,7 @@ async function readJson(path: string): Promise<ModelFileObject> {
 }
 
 function parseObject(text: string, path: string): ModelFileObject {
+  assertJsonFits(text, path);
   let value: unknown;
   try {
     value = JSON.parse(text);

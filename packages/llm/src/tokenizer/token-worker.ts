@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ExecutionResult, WorkerBatch, WorkerModel } from "@tritonjs/core/backend";
-import { errorFor, Tensor, TritonError } from "@tritonjs/protocol";
+import { assertJsonFits, errorFor, Tensor, TritonError } from "@tritonjs/protocol";
 import { TextTokenizer } from "../text-tokenizer.js";
 import { type Parts, turns } from "../turns.js";
 import { type EncodedText, TokenEncoder } from "./token-encoder.js";
@@ -66,11 +66,14 @@ export async function openTokenizer(data: TokenizerData): Promise<AnswerRequest>
 async function readObject(path: string, isOptional = false): Promise<Record<string, unknown>> {
   let got: string;
   try {
-    const value: unknown = JSON.parse(await readFile(path, "utf8"));
+    const text = await readFile(path, "utf8");
+    assertJsonFits(text, path);
+    const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return value as Record<string, unknown>;
     got = Array.isArray(value) ? "a list" : JSON.stringify(value);
   } catch (error) {
+    if (TritonError.is(error)) throw error;
     if (isOptional && (error as NodeJS.ErrnoException).code === "ENOENT") return {};
     got = (error as Error).message;
   }
