@@ -25,7 +25,6 @@ export type { ModelHandle } from "./bind/model-handle.js";
 export type { CachedOutputs, ResponseCache } from "./cache/response-cache.js";
 export {
   batch,
-  type FillOptionals,
   fillOptionals,
   groupByKeys,
   sample,
@@ -51,9 +50,7 @@ export {
 } from "./callback/infer-func.js";
 export {
   constantPadder,
-  type FirstValue,
   firstValue,
-  type GroupByValues,
   groupByValues,
   padBatch,
 } from "./callback/row-decorators.js";

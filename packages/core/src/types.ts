@@ -21,6 +21,7 @@ export type {
 export type { InferFuncOption, RebindOptions } from "./bind/bind-options.js";
 export type { InstanceStatus, ModelStatus } from "./bind/model-handle.js";
 export type { InstanceChange } from "./bind/plan-executors.js";
+export type { FillOptionals } from "./callback/batch-decorators.js";
 export type { DecoratesMethod, MethodDecoratorContext } from "./callback/decorate.js";
 export type {
   AnyTensorFunc,
@@ -33,7 +34,9 @@ export type {
 } from "./callback/infer-func.js";
 export type { InstanceDevice, InstancePlace } from "./callback/instance-device.js";
 export type {
+  FirstValue,
   FirstValueOptions,
+  GroupByValues,
   GroupByValuesOptions,
   GroupOutputs,
   GroupPadFunction,

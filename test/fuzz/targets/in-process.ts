@@ -1,4 +1,4 @@
-import { Tensor } from "@tritonjs/core";
+import { Float16Bits, Tensor } from "@tritonjs/core";
 import ndarray from "ndarray";
 import { expectThat, type FuzzTarget, refusalOf } from "../engine/target.js";
 import { text } from "../structures/text.js";
@@ -39,6 +39,7 @@ const CALLS = [
     way: "infer",
     inputs: { IN: { $tensor: "FP16", shape: [2], elements: { $u16: [15360, 0] } } },
   },
+  { model: "fp16", way: "infer", inputs: { IN: { $f16: [15360, 64513] } } },
   {
     model: "sequence",
     way: "infer",
@@ -167,6 +168,7 @@ const VALUES: Readonly<Record<string, Make>> = {
   $f64: (content) => Float64Array.from(numbers(content)),
   $u8: (content) => Uint8Array.from(numbers(content)),
   $u16: (content) => Uint16Array.from(numbers(content)),
+  $f16: (content) => new Float16Bits(numbers(content)),
   $i64: (content) => BigInt64Array.from((content as unknown[]).map((one) => BigInt(one as string))),
   $bigint: (content) => BigInt(content as string),
   $nd: (content, { shape }) => ndarray(numbers(content), shape as number[]),

@@ -1,3 +1,4 @@
+import { BFloat16Bits } from "@tritonjs/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
 import { hasPython, withoutPython } from "../../../../test/support/python.js";
@@ -222,8 +223,8 @@ describe.skipIf(!hasPython)(`Python models${withoutPython}`, () => {
   });
 
   it("pass BF16 on in DLPack capsules", async () => {
-    const { Y } = await server.triton.infer<string>("capsules", { X: Uint16Array.of(1, 2, 65535) });
-    expect([...(Y as { data: Uint16Array }).data]).toEqual([1, 2, 65535]);
+    const { Y } = await server.triton.infer<string>("capsules", { X: new BFloat16Bits([1, 2, 65535]) });
+    expect(Y!.data).toEqual(new BFloat16Bits([1, 2, 65535]));
   });
 
   it("remove their metrics when they are unloaded", async () => {
