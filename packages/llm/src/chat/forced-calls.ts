@@ -45,7 +45,7 @@ export function readToolChoice(
       "none, auto, required, a function, or allowed_tools with a mode of auto or required and tools";
     return { expected: forms, got: value };
   }
-  if (given.length === 0) return { expected: "tools beside it", got: "none" };
+  if (given.length === 0) return { expected: "none or auto without tools", got: value };
   if (value === "required") return { tools: given, choice: "required" };
   const isGiven = (entry: unknown) => given.some((tool) => tool.function.name === nameOf(entry));
   const unknown = entries.find((entry) => !isGiven(entry));

@@ -385,7 +385,7 @@ describe("bad input of a text generator", () => {
     [
       "a call without tools",
       { text_input: ["a"], sampling_parameters: ['{"tool_choice":"required"}'] },
-      "sampling parameter 'tool_choice': expected tools beside it, got \"none\"",
+      "sampling parameter 'tool_choice': expected none or auto without tools, got \"required\"",
     ],
     [
       "a call of an unknown tool",
