@@ -1,4 +1,10 @@
-import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "node:worker_threads";
+import {
+  MessageChannel,
+  type MessagePort,
+  type ResourceLimits,
+  receiveMessageOnPort,
+  Worker,
+} from "node:worker_threads";
 import { errorFor } from "@tritonjs/protocol";
 import type { ModelDescription } from "../instance/backend.js";
 import { unreadableFile } from "../system/files.js";
@@ -21,9 +27,36 @@ export interface DescriptionTask {
   readonly nativeCalls: Int32Array;
 }
 
-type Answer = ModelDescription | WireError;
+/** What the worker posts. */
+export type ProgramAnswer<T = unknown> = { readonly value: T } | { readonly error: WireError };
 
 const PROGRAM = new URL("./description-program.js", import.meta.url);
+
+/** Starts a worker with the program. `end` ends it when its native calls are over. */
+function startProgram(
+  entry: URL,
+  task: Pick<DescriptionTask, "call" | "what" | "data">,
+  resourceLimits?: ResourceLimits,
+) {
+  const { port1, port2 } = new MessageChannel();
+  const done = new Int32Array(new SharedArrayBuffer(4));
+  const ending = new ThreadEnding();
+  ownProgram(entry);
+  const workerData: DescriptionTask = {
+    ...task,
+    entry: entry.href,
+    port: port2,
+    done,
+    nativeCalls: ending.state,
+  };
+  const worker = new Worker(ownProgram(PROGRAM), { workerData, transferList: [port2], resourceLimits });
+  const end = () => {
+    port1.close();
+    worker.once("exit", () => ending.over());
+    ending.begin(() => void worker.terminate());
+  };
+  return { worker, port: port1, done, end };
+}
 
 /**
  * Describes a model in a worker, for the synchronous `bind`. This thread blocks meanwhile, as it does to read a file.
@@ -38,34 +71,19 @@ export function describeInWorker(
   withinMs: number,
   what: string,
 ): ModelDescription {
-  const { port1, port2 } = new MessageChannel();
-  const done = new Int32Array(new SharedArrayBuffer(4));
-  const ending = new ThreadEnding();
-  ownProgram(entry);
-  const task: DescriptionTask = {
-    entry: entry.href,
-    call: "describe",
-    what,
-    data,
-    port: port2,
-    done,
-    nativeCalls: ending.state,
-  };
-  const worker = new Worker(ownProgram(PROGRAM), { workerData: task, transferList: [port2] });
+  const { port, done, end } = startProgram(entry, { call: "describe", what, data });
   try {
     Atomics.wait(done, 0, 0, withinMs);
-    const answer = receiveMessageOnPort(port1)?.message as Answer | undefined;
+    const answer = receiveMessageOnPort(port)?.message as ProgramAnswer<ModelDescription> | undefined;
     if (answer === undefined)
       throw errorFor(
         "LOAD_TIMEOUT",
         `cannot describe ${what}: expected an answer of its worker within ${withinMs / 1000} s, got none`,
       );
-    if ("code" in answer) throw unpackError(answer);
-    return answer;
+    if ("error" in answer) throw unpackError(answer.error);
+    return answer.value;
   } finally {
-    port1.close();
-    worker.once("exit", () => ending.over());
-    ending.begin(() => void worker.terminate());
+    end();
   }
 }
 
@@ -106,44 +124,26 @@ export async function readFileInThread<T>(file: FileToRead, read: () => T | Prom
 }
 
 function readInThread<T>({ what, entry, data }: FileToRead): Promise<T> {
-  const { port1, port2 } = new MessageChannel();
-  const ending = new ThreadEnding();
-  ownProgram(entry);
-  const task: DescriptionTask = {
-    entry: entry.href,
-    call: "read",
-    what,
-    data,
-    port: port2,
-    done: new Int32Array(new SharedArrayBuffer(4)),
-    nativeCalls: ending.state,
-  };
-  const worker = new Worker(ownProgram(PROGRAM), {
-    workerData: task,
-    transferList: [port2],
-    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
-  });
+  const limits = { maxOldGenerationSizeMb: HEAP_MB };
+  const { worker, port, end } = startProgram(entry, { call: "read", what, data }, limits);
+  let timer: NodeJS.Timeout | undefined;
   const result = new Promise<T>((resolve, reject) => {
-    const timer = setTimeout(() => {
+    timer = setTimeout(() => {
       const text = `cannot read ${what}: expected to read it within ${READS_WITHIN_MS / 1000} s`;
       reject(errorFor("LOAD_TIMEOUT", text));
     }, READS_WITHIN_MS);
-    port1.once("message", (answer: { value: T } | { error: WireError }) => {
-      clearTimeout(timer);
-      if ("value" in answer) resolve(answer.value);
-      else reject(unpackError(answer.error));
+    port.once("message", (answer: ProgramAnswer<T>) => {
+      if ("error" in answer) reject(unpackError(answer.error));
+      else resolve(answer.value);
     });
     worker.once("error", (error: NodeJS.ErrnoException) => {
-      clearTimeout(timer);
       const isMemory = error.code === "ERR_WORKER_OUT_OF_MEMORY";
-      reject(
-        unreadableFile(what, isMemory ? new Error(`it takes more than ${HEAP_MB} MiB of memory`) : error),
-      );
+      const cause = isMemory ? new Error(`it takes more than ${HEAP_MB} MiB of memory`) : error;
+      reject(unreadableFile(what, cause));
     });
   });
   return result.finally(() => {
-    port1.close();
-    worker.once("exit", () => ending.over());
-    ending.begin(() => void worker.terminate());
+    clearTimeout(timer);
+    end();
   });
 }

@@ -2,7 +2,7 @@ import { workerData } from "node:worker_threads";
 import { unreadableFile } from "../system/files.js";
 import { packError } from "../worker/messages.js";
 import { guardNativeCalls } from "../worker/native-calls.js";
-import type { DescriptionTask } from "./describe-in-worker.js";
+import type { DescriptionTask, ProgramAnswer } from "./describe-in-worker.js";
 
 /* Program of a worker that describes a model while the thread that started it blocks, or that reads a file. */
 
@@ -12,15 +12,14 @@ port.postMessage(await answer());
 Atomics.store(done, 0, 1);
 Atomics.notify(done, 0);
 
-async function answer(): Promise<unknown> {
+async function answer(): Promise<ProgramAnswer> {
   try {
     const module: Record<string, (data: unknown) => unknown> = await import(
       /* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ entry
     );
-    const value = await module[call]!(data);
-    return call === "read" ? { value } : value;
+    return { value: await module[call]!(data) };
   } catch (error) {
-    if (call === "describe") return packError(error);
+    if (call === "describe") return { error: packError(error) };
     const { cause: _, ...packed } = packError(unreadableFile(what, error));
     return { error: packed };
   }
