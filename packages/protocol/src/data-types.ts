@@ -224,10 +224,15 @@ export function shownElements(datatype: DataType, elements: Elements): Elements 
 }
 
 /** True for an array whose class is one of a data type. A `Uint16Array` does not tell that it holds FP16 or BF16. */
-export function isArrayOf(datatype: FixedDataType, value: unknown): boolean {
+function isArrayOf(datatype: FixedDataType, value: unknown): boolean {
   const half = halfForm(datatype);
   if (half !== undefined) return half.taken.some((Taken) => value instanceof Taken);
   return value instanceof rows.get(datatype)!.array && !isHalfArray(value);
+}
+
+/** The data types whose arrays have the class of a value, in the order of {@link DATA_TYPES}. */
+export function arrayDatatypes(value: unknown): readonly FixedDataType[] {
+  return ROWS.flatMap(({ name }) => (isArrayOf(name, value) ? [name] : []));
 }
 
 /**

@@ -12,6 +12,7 @@ export {
   unlessAborted,
 } from "./concurrency-gate.js";
 export {
+  arrayDatatypes,
   configDataTypes,
   DATA_TYPES,
   type DataType,
@@ -25,7 +26,6 @@ export {
   fromConfigDataType,
   fromOnnxType,
   type GivenElementsOf,
-  isArrayOf,
   isDataType,
   isOnlyBinary,
   shownElements,

@@ -1,12 +1,11 @@
 import type { Data, NdArray } from "ndarray";
 import {
-  DATA_TYPES,
+  arrayDatatypes,
   type DataType,
   type Elements,
   expectedScalars,
   type FixedDataType,
   type GivenElementsOf,
-  isArrayOf,
   isDataType,
   scalarConverter,
   type TypedArray,
@@ -308,7 +307,7 @@ export interface TensorInput {
 /** The data type of an array's class: of a `Uint8Array` it is UINT8. */
 function datatypeOfArray(array: object): DataType | undefined {
   if (array instanceof Uint8ClampedArray) return "UINT8";
-  return DATA_TYPES.find((type) => type !== "BOOL" && type !== "BYTES" && isArrayOf(type, array));
+  return arrayDatatypes(array).find((type) => type !== "BOOL");
 }
 
 /** Data alone. A plain object would describe the input: as data, it has to be in an array or in a description. */

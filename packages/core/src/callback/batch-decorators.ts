@@ -1,8 +1,7 @@
 import {
-  DATA_TYPES,
+  arrayDatatypes,
   type DataType,
   fromConfigDataType,
-  isArrayOf,
   isNdArray,
   type ModelConfig,
   matchesShape,
@@ -248,8 +247,7 @@ export function defaultTensors(defaults: Defaults, config: ModelConfig): Default
 /** Data types that an array can have. Undefined for nested arrays, whose elements are converted. */
 function dataTypeOf(value: unknown): readonly DataType[] | undefined {
   const elements: unknown = isNdArray(value) ? value.data : value;
-  if (!ArrayBuffer.isView(elements)) return undefined;
-  return DATA_TYPES.filter((datatype) => datatype !== "BYTES" && isArrayOf(datatype, elements));
+  return ArrayBuffer.isView(elements) ? arrayDatatypes(elements) : undefined;
 }
 
 function tuple(shape: Shape): string {

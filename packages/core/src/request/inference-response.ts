@@ -1,10 +1,9 @@
 import {
-  DATA_TYPES,
+  arrayDatatypes,
   type DataType,
   elementCount,
   errorFor,
   fromConfigDataType,
-  isArrayOf,
   isNdArray,
   type ModelConfig,
   matchesShape,
@@ -453,8 +452,7 @@ function checkElements(model: string, name: string, elements: readonly unknown[]
 }
 
 function dataTypesOf(data: unknown): readonly DataType[] {
-  if (Array.isArray(data)) return ["BYTES"];
-  return DATA_TYPES.filter((type) => type !== "BYTES" && isArrayOf(type, data));
+  return Array.isArray(data) ? ["BYTES"] : arrayDatatypes(data);
 }
 
 function tuple(shape: Shape): string {
