@@ -16,7 +16,7 @@ import {
 } from "@tritonjs/core/internal";
 import { emptyConfig } from "@tritonjs/core/internal/worker";
 import { assertOptions, definedMembers, errorFor, type Isolation } from "@tritonjs/protocol";
-import { quickDescription, read } from "./quick-description.js";
+import { read } from "./quick-description.js";
 import {
   findRuntime,
   isNative,
@@ -139,7 +139,7 @@ export function tensorflowFile(path: string): Backend {
   return {
     ...backend,
     describe: () =>
-      quickDescription({ path, format: formatOf(path), signature: DEFAULT_SIGNATURE }) ?? backend.describe(),
+      read({ path, format: formatOf(path), signature: DEFAULT_SIGNATURE }) ?? backend.describe(),
   };
 }
 
@@ -224,7 +224,7 @@ const DESCRIBE_WITHIN_MS = 120_000;
 
 /** Describes a model for the synchronous `bind`. This thread blocks meanwhile, as it does to read a file. */
 function describeModelSync(data: TensorflowData): ModelDescription {
-  const quick = quickDescription(data);
+  const quick = read(data);
   if (quick !== undefined) return quick;
   return describeInWorker(WORKER, data, DESCRIBE_WITHIN_MS, `the TensorFlow model '${data.path}'`);
 }

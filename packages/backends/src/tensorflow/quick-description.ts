@@ -7,17 +7,13 @@ import type { TensorflowData } from "./tensorflow-worker.js";
 /** What a description needs of a model. */
 type DescribedModel = Pick<TensorflowData, "format" | "path" | "signature" | "outputs">;
 
-/** Entry of a thread that describes a model from its files. */
-export function read(model: unknown): ModelDescription | undefined {
-  return quickDescription(model as DescribedModel);
-}
-
 /**
- * Describes a model from its files, without TensorFlow.js. Only the layers of a LayersModel need it.
+ * Describes a model from its files, without TensorFlow.js. Only the layers of a LayersModel need it. It is also the entry
+ * of a thread.
  *
  * @throws TritonError INVALID_ARG for files that are not a model
  */
-export function quickDescription(model: DescribedModel): ModelDescription | undefined {
+export function read(model: DescribedModel): ModelDescription | undefined {
   const { format, path, signature, outputs } = model;
   try {
     if (format === "saved_model") return describeSavedModel(path, signature);
