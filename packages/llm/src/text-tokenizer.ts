@@ -126,7 +126,7 @@ export class TextTokenizer {
   }
 
   /**
-   * Encodes like {@link encode}, in parts. A word without white space in it is one part, except for Unigram.
+   * Encodes like {@link encode}, in parts. A long word of BPE or Unigram is several parts, one of WordPiece is a single one.
    *
    * @param normalized result of {@link normalizeInParts}
    */

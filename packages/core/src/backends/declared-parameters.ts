@@ -55,7 +55,7 @@ export class DeclaredParameters<K extends string> {
     throw errorFor("INTERNAL", `parameter '${name}': expected one that the backend declares`);
   }
 
-  /** Makes a factory declare the parameters. Those that all backends share need no declaration. */
+  /** Makes a factory declare its own parameters. {@link SHARED_PARAMETERS} are added to those of every backend. */
   declaredBy(
     create: (source: ModelSource) => ReturnType<BackendFactory>,
     acceleratorParameters: ParameterTable = {},

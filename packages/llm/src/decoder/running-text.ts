@@ -19,7 +19,7 @@ export class RunningText {
   past: KvSlice | undefined;
   /** True while its client has to catch up. */
   blocked = false;
-  /** True while the tokens that its format allows next are not known, long after its scores are. */
+  /** True while it waits for the mask of its format, and the others go on. */
   awaitsFormat = false;
   /** True if it has looked for its beginning in files. */
   hasLooked = false;
@@ -124,8 +124,8 @@ export class RunningText {
   }
 
   /**
-   * Resolves when the tokens are known that its format allows next, or cannot be known; undefined if they are known or
-   * there is no format.
+   * Resolves when the mask of the next token is there or has failed. Undefined if it is there already, or if the text has
+   * no format.
    */
   formatKnown(): Promise<void> | undefined {
     if (this.constraint === undefined || this.constraint.isKnown) return undefined;

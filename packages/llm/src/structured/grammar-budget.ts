@@ -80,6 +80,7 @@ export class GrammarBudget {
     this.#pool.bytes += bytes;
     if (bytes > 0 && this.#bytes > this.maxBytes) throw new OverBudget("bytes", this.maxBytes);
   }
+
   /** Takes the grammar out of the sum of several. Its further bytes do not count there. */
   leavePool(): void {
     this.#pool.bytes -= this.#bytes;

@@ -177,7 +177,7 @@ export class GrammarJobs {
     return undefined;
   }
 
-  /** Tries a job. What takes more steps than this try has is done later. */
+  /** Tries a job. A job that needs more steps than this try has waits in the next queue. */
   #do(text: FormattedText): void {
     const outer = this.#current;
     this.#current = text;
@@ -319,7 +319,7 @@ export class GrammarJobs {
   }
 }
 
-/** @throws RangeError if the stack has no room for so many calls */
+/** Checks that the stack has room for a number of calls. @throws RangeError if it has not */
 function needStack(calls: number): number {
   return calls === 0 ? 0 : 1 + needStack(calls - 1);
 }

@@ -89,7 +89,7 @@ export class GrammarThread {
     return this.#ask({ type: "tokens", text, tokens });
   }
 
-  /** Ends a text. What is awaited for it rejects with CANCELLED. */
+  /** Ends a text. A mask that is still awaited rejects with CANCELLED. */
   end(text: number): void {
     if (this.hasEnded) return;
     this.#worker.postMessage({ type: "end", text } satisfies GrammarRequest);

@@ -33,7 +33,7 @@ export class PlainLetters implements Letters {
     return this.#union(ranges.flatMap((range) => utf8Sequences(range)));
   }
 
-  /** One of several sequences. Those that begin alike share their beginning, so that few are looked at for a byte. */
+  /** One of several sequences. Sequences share a common beginning, so that few are tried for each byte. */
   #union(sequences: readonly Sequence[]): Regex {
     const { regexes } = this;
     const rests = new Map<string, [first: Sequence[number], rests: Sequence[]]>();
