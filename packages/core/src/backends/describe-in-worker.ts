@@ -30,8 +30,6 @@ export interface DescriptionTask {
 /** What the worker posts. */
 export type ProgramAnswer<T = unknown> = { readonly value: T } | { readonly error: WireError };
 
-const PROGRAM = new URL("./description-program.js", import.meta.url);
-
 /** Starts a worker with the program. `end` ends it when its native calls are over. */
 function startProgram(
   entry: URL,
@@ -49,7 +47,8 @@ function startProgram(
     done,
     nativeCalls: ending.state,
   };
-  const worker = new Worker(ownProgram(PROGRAM), { workerData, transferList: [port2], resourceLimits });
+  const program = ownProgram(new URL("./description-program.js", import.meta.url));
+  const worker = new Worker(program, { workerData, transferList: [port2], resourceLimits });
   const end = () => {
     port1.close();
     worker.once("exit", () => ending.over());
