@@ -126,7 +126,7 @@ const onnxFiles: LoadDifference = {
       draft,
       takenReason(
         got,
-        /^Invalid argument: cannot read the ONNX model '<REPO>\/[^']+': (it is empty|it has no graph|.+ at byte \d+)$/,
+        /^Invalid argument: cannot read the ONNX model '<REPO>\/[^']+': (it is empty|it has no graph|it is a text file that begins with '[^\n]*'|.+ at byte \d+)$/,
       ),
     ),
 };
