@@ -104,6 +104,7 @@ const LEFT_OUT = {
     ["test/e2e/bad-shared-memory.test.ts", undefined, "no shared memory"],
     ["test/e2e/shared-memory.test.ts", undefined, "no shared memory"],
     ["test/e2e/serve-command.test.ts", undefined, "signals to a process that ends with its own code"],
+    ["test/e2e/captures.test.ts", "tritonjs serve", "signals to a process that ends with its own code"],
     [
       "test/e2e/exit-delay.test.ts",
       undefined,
