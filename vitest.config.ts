@@ -1,7 +1,10 @@
-import { defineConfig } from "vitest/config";
+import { defineConfig, type TestProjectConfiguration } from "vitest/config";
 
 /** The long layer, which `npm run test:all` runs too. */
 const LONG = "**/*.long.test.ts";
+
+/** Whether the command asks for the long layer, or names a file of it. A folder runs its short tests alone. */
+const asksForLong = process.argv.some((argument) => /^(--project=)?long$|\.long\b/.test(argument));
 
 /**
  * Folders whose tests look neither into memory nor at the state of modules. Files of them share a process, which imports
@@ -29,6 +32,18 @@ const ALONE = [
   "packages/backends/test/media/fbank-backend.test.ts",
 ];
 
+/** These start browsers, installs and programs, which take a busy machine minutes. */
+const long: TestProjectConfiguration = {
+  extends: true,
+  test: {
+    name: "long",
+    include: [LONG],
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 150_000 } },
+  },
+};
+
 export default defineConfig({
   test: {
     // For tests that use ONNX Runtime by itself. Those of this library's own rule start programs without the variable.
@@ -43,7 +58,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 50_000 } },
-    reporters: ["default", "./test/support/skipped-reporter.ts"],
+    reporters: ["default", "./test/support/summary-reporter.ts"],
     projects: [
       {
         extends: true,
@@ -63,17 +78,7 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: "alone", include: ALONE } },
-      // These start browsers, installs and programs, which take a busy machine minutes.
-      {
-        extends: true,
-        test: {
-          name: "long",
-          include: [LONG],
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
-          expect: { poll: { timeout: 150_000 } },
-        },
-      },
+      ...(asksForLong ? [long] : []),
     ],
   },
 });

@@ -22,8 +22,18 @@ export function tool(name, path) {
   return join(root, "node_modules", name, path);
 }
 
-/** Compiles a project and its references; by default everything, tests included. Then bundles the packages. */
-export function build(project = ".") {
+/** Compiles a project and its references; by default everything, tests included. */
+export function checkTypes(project = ".") {
   runNode(tool("typescript", "bin/tsc"), ["-b", project]);
+}
+
+/** Joins the compiled modules of each package to the files that it publishes. */
+export function bundle() {
   runNode(join(root, "scripts", "bundle.mjs"));
+}
+
+/** Compiles a project and its references, then bundles the packages. */
+export function build(project) {
+  checkTypes(project);
+  bundle();
 }

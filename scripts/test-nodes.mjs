@@ -1,6 +1,6 @@
 /*
  * `npm run test:nodes`: runs the tests of `npm test` on every supported line of Node, with the binaries that npm brings.
- * Numbers choose lines, and the arguments after them go to vitest, which then looks in the long tests too:
+ * Numbers choose lines, and the arguments after them go to vitest:
  * `npm run test:nodes -- 22 24 test/e2e`. All lines run, also after one that fails.
  */
 import { spawnSync } from "node:child_process";
@@ -17,7 +17,7 @@ if (unknown.length > 0) {
   console.error(`test:nodes: expected lines of Node among ${LINES.join(", ")}, got ${unknown.join(", ")}`);
   process.exit(1);
 }
-const rest = given.length > chosen.length ? given.slice(chosen.length) : ["--project", "!long"];
+const rest = given.slice(chosen.length);
 install();
 build();
 const failed = [];

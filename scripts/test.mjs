@@ -1,22 +1,33 @@
 /*
- * `npm test`: installs, builds, lints, type-checks and tests all behaviours. `npm run test:all` then runs the long
- * tests. Arguments go to vitest, which then looks in both: `npm test -- test/golden`.
+ * `npm test`: installs, type-checks, builds, lints and runs the short layer of tests. `npm run test:all` then runs the long
+ * layer. Arguments go to vitest: `npm test -- test/e2e`. At the end stands what each part took.
  */
 import { install } from "./install.mjs";
-import { build, runNode, tool } from "./run.mjs";
+import { bundle, checkTypes, runNode, tool } from "./run.mjs";
 
 const given = process.argv.slice(2);
-const all = given.includes("--all");
 const args = given.filter((argument) => argument !== "--all");
+const times = [];
 
-install();
-build();
-runNode(tool("@biomejs/biome", "bin/biome"), ["check", "--error-on-warnings", "."]);
-runNode("scripts/check-imports.mjs");
-runNode("scripts/check-names.mjs");
-const test = (...more) => runNode(tool("vitest", "vitest.mjs"), ["run", ...more]);
-if (args.length > 0) test(...args);
-else {
-  test("--project", "!long");
-  if (all) test("--project", "long");
+/** Does a part. Its time is noted when it ends, or when it ends the program. */
+function part(name, action) {
+  const start = performance.now();
+  const note = () => times.push(`${name} ${Math.round((performance.now() - start) / 1000)} s`);
+  process.once("exit", note);
+  action();
+  process.off("exit", note);
+  note();
 }
+
+const test = (...more) => runNode(tool("vitest", "vitest.mjs"), ["run", ...more]);
+part("install", install);
+part("types", checkTypes);
+part("build", bundle);
+part("lint", () => {
+  runNode(tool("@biomejs/biome", "bin/biome"), ["check", "--error-on-warnings", "."]);
+  runNode("scripts/check-imports.mjs");
+  runNode("scripts/check-names.mjs");
+});
+process.on("exit", () => console.log(`\n${times.join(", ")}`));
+part("tests", () => test(...args));
+if (given.includes("--all")) part("long tests", () => test("--project", "long"));
