@@ -49,6 +49,8 @@ export default defineConfig({
     // For tests that use ONNX Runtime by itself. Those of this library's own rule start programs without the variable.
     env: { ORT_DISABLE_TELEMETRY: "1" },
     globalSetup: ["test/support/bundle-packages.ts", "test/support/temporary-folder.ts"],
+    // Node imports the bundles by itself, which takes half of the time.
+    server: { deps: { external: [/\/packages\/[^/]+\/dist\//] } },
     // Worker threads of ONNX Runtime and real sockets want a process of their own for each file.
     pool: "forks",
     // Much of the time is spent on waiting for processes and sockets.
