@@ -11,9 +11,7 @@ const asksForLong = process.argv.some((argument) => /^(--project=)?long$|\.long\
  * what they have in common once: a third of the processor time.
  */
 const UNITS = [
-  "packages/core/test/{batch,cache,config,model,request,scheduler,service,system}/**/*.test.ts",
-  "packages/core/test/{tensor,time-travel,triton}/**/*.test.ts",
-  "packages/core/test/{behaviours,observe,repository}/**/*.test.ts",
+  "packages/core/test/**/*.test.ts",
   "packages/{client/test,grpc/test/handlers,cli/test/commands,cli/test/tools}/**/*.test.ts",
   "packages/http/test/{bad-inputs,exchange,infer,json,routes}/**/*.test.ts",
   "packages/llm/test/{chat,generator,openai,sampling,structured,tokenizer}/**/*.test.ts",
