@@ -210,18 +210,16 @@ describe("a request with a timeout", () => {
   });
 });
 
-describe("100 000 waiting requests that are cancelled at once", () => {
+describe("ten thousand waiting requests that are cancelled at once", () => {
   it("all end and leave nothing behind, and the model continues", async () => {
     const { clock, triton, model, handle } = await served();
     model.held = true;
     void echo(handle, -1);
     await clock.settle();
     const giveUp = new AbortController();
-    const sent = Array.from({ length: 100_000 }, (_, value) =>
-      echo(handle, value, { signal: giveUp.signal }),
-    );
+    const sent = Array.from({ length: 10_000 }, (_, value) => echo(handle, value, { signal: giveUp.signal }));
     await clock.settle();
-    expect(await pending(triton)).toBe("100000");
+    expect(await pending(triton)).toBe("10000");
     giveUp.abort();
     expect(new Set(await outcomesOf(sent))).toEqual(new Set(["CANCELLED the request was cancelled"]));
     expect(await pending(triton)).toBe("0");

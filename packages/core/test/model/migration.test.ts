@@ -142,7 +142,7 @@ describe("a change of a bound model", () => {
     await expect(step(9)).rejects.toThrow("must specify the START flag");
   });
 
-  it("happens a thousand times under load, and loses and reorders nothing", async () => {
+  it("happens a hundred times under load, and loses and reorders nothing", async () => {
     const triton = server();
     const changes: RebindOptions[] = [
       { config: { maxBatchSize: 4 } },
@@ -172,7 +172,7 @@ describe("a change of a bound model", () => {
       }
     };
     const callers = Array.from({ length: 16 }, caller);
-    for (let i = 0; i < 1000; i++) {
+    for (let i = 0; i < 100; i++) {
       const inferFunc = batch<typeof X, typeof Y>(({ x }) => ({ y: x }));
       await model.rebind({ inferFunc, ...changes[i % changes.length] } as RebindOptions);
       await turns(1);
@@ -180,7 +180,7 @@ describe("a change of a bound model", () => {
     isOver = true;
     await Promise.all(callers);
     expect(reordered).toBe(0);
-    expect(next).toBeGreaterThan(1000);
+    expect(next).toBeGreaterThan(100);
     expect(model.statistics().inferenceCount).toBe(next);
     expect(model.instances()).toHaveLength(1);
   });
@@ -259,7 +259,7 @@ describe("a change of a bound model", () => {
       const times: number[] = [];
       const asked: Promise<void>[] = [];
       let changed = 0;
-      for (let i = 0; i < 4000; i++) {
+      for (let i = 0; i < 1000; i++) {
         const since = clock.now();
         asked.push(model.infer({ x: [[i]] }).then(() => void times.push(clock.now() - since)));
         if (changes && i % 4 === 0) {
@@ -274,8 +274,8 @@ describe("a change of a bound model", () => {
       }
       for (let i = 0; i < 200; i++) await clock.advance(4);
       await Promise.all(asked);
-      expect([times.length, changed]).toEqual([4000, changes ? 1000 : 0]);
-      return times.sort((a, b) => a - b)[3960]!;
+      expect([times.length, changed]).toEqual([1000, changes ? 250 : 0]);
+      return times.sort((a, b) => a - b)[990]!;
     };
     expect((await p99Of(true)) / (await p99Of(false))).toBeLessThanOrEqual(1.5);
   });

@@ -105,7 +105,7 @@ describe("a version that never answers is not promoted", () => {
   ])("%s", async (_, options, share, why) => {
     const server = await bench(() => true);
     const rollout = await start(server, options);
-    await send(server, 600);
+    await send(server, 240);
     expect(rollout.report()).toMatchObject({ state: "running", share });
     expect(rollout.report().waitsFor).toContain(why);
     expect(rollout.report().inFlight).toBeGreaterThan(0);

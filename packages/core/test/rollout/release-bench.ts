@@ -112,3 +112,46 @@ export class ReleaseBench {
 export function gauss(random: () => number): number {
   return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 }
+
+/** A fault that version 2 has from some moment on. */
+interface PlantedFault {
+  /** Check that finds the fault. */
+  readonly check: string;
+  readonly behaviour?: Partial<VersionBehaviour>;
+  readonly options?: Partial<RolloutOptions>;
+  /** Requests before the fault. @default 0 */
+  readonly soundRequests?: number;
+  /** Mean of the inputs from the fault on. @default 0 */
+  readonly inputMean?: number;
+}
+
+export const PLANTED_FAULTS = {
+  "5 points more errors": { check: "errors", behaviour: { fails: (random) => random < 0.052 } },
+  "p99 times 1.5": {
+    check: "latency",
+    behaviour: { latencyMs: (random) => 1.5 * SOUND.latencyMs(random) },
+  },
+  "another class in 2% of the answers": {
+    check: "agreement",
+    behaviour: { classOf: (x, random) => Number(x > 0 !== random < 0.02) },
+    options: { share: 0, shadow: { maxLoad: 100 }, verdict: { agreement: { by: "class" } } },
+  },
+  // The PSI of two normal distributions that are moved by d is d squared: 0.36 here.
+  "a PSI of the input over 0.25": { check: "drift", soundRequests: 1300, inputMean: 0.6 },
+} satisfies Record<string, PlantedFault>;
+
+/** Plants a fault. Returns how many requests it took to roll the version back, and the checks that found it. */
+export async function rollbackOf(
+  fault: PlantedFault,
+  seed: number,
+  mostRequests: number,
+): Promise<{ needed: number; checks: string[] }> {
+  const bench = new ReleaseBench(seed);
+  const rollout = await bench.start(fault.options);
+  await bench.send(fault.soundRequests ?? 0);
+  if (rollout.state !== "running") throw new Error(`rolled back before the fault, seed ${seed}`);
+  bench.behaviour[2] = { ...SOUND, ...fault.behaviour };
+  const needed = await bench.send(mostRequests, () => (fault.inputMean ?? 0) + gauss(bench.random));
+  await bench.triton.close();
+  return { needed, checks: rollout.verdict().reasons.map(({ check }) => check) };
+}

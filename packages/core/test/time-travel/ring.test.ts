@@ -41,7 +41,7 @@ async function recordedModel(options: SchedulingRecordingOptions, parameters: Re
 
 test("keeps at least the last seconds, and replays them from the first kept moment", async () => {
   const { recording, send, tape, settled } = await recordedModel({ seconds: 10 });
-  await send(1000, 100);
+  await send(300, 100);
   await settled();
   const replay = await replayScheduling(tape());
   expect(replay).toMatchObject({ identical: true, difference: undefined, fromMs: 0 });
@@ -49,22 +49,21 @@ test("keeps at least the last seconds, and replays them from the first kept mome
   expect(durationMs).toBeGreaterThanOrEqual(10_000);
   expect(durationMs).toBeLessThan(15_000);
   expect(replay.requests).toBe(requests.length);
-  expect(requests[0]).toMatchObject({ number: 0, id: `r${1000 - requests.length}`, batch: 0 });
-  expect(explainRequest(timelineOf(tape()), "r999").computeMs).toBe(10);
+  expect(requests[0]).toMatchObject({ number: 0, id: `r${300 - requests.length}`, batch: 0 });
+  expect(explainRequest(timelineOf(tape()), "r299").computeMs).toBe(10);
   expect(recording.byteLength).toBeLessThan(100_000);
 });
 
 test("replays from the first moment of rest, and explains what came before", async () => {
-  const { send, tape, settled } = await recordedModel({ seconds: 10 });
-  // Never at rest for 30 s.
-  await send(6000, 5);
+  const { send, tape, settled } = await recordedModel({ seconds: 1 });
+  // Never at rest for 3 s.
+  await send(600, 5);
   const busy = tape();
   await expect(replayScheduling(busy)).rejects.toThrow(
     /cannot be replayed: expected a moment at which nothing/,
   );
-  expect(explainRequest(timelineOf(busy), "r5000").batch?.rows).toBe(2);
-  await send(20, 100);
-  await send(60, 100);
+  expect(explainRequest(timelineOf(busy), "r500").batch?.rows).toBe(2);
+  await send(20, 50);
   await settled();
   const replay = await replayScheduling(tape());
   expect(replay).toMatchObject({ identical: true, difference: undefined });
@@ -74,7 +73,7 @@ test("replays from the first moment of rest, and explains what came before", asy
 
 test("stays below its size", async () => {
   const { recording, send, tape, settled } = await recordedModel({ seconds: 3600, maxBytes: 64 * 1024 });
-  for (let i = 0; i < 10; i++) {
+  for (let i = 0; i < 5; i++) {
     await send(200, 5);
     expect(recording.byteLength).toBeLessThan(64 * 1024 * 1.3);
   }
@@ -87,7 +86,7 @@ test("does not replay a model that learns once the beginning is dropped", async 
   const { send, tape, settled } = await recordedModel({ seconds: 10 }, { deadlines: "true" });
   await send(50, 100);
   expect(await replayScheduling(tape())).toMatchObject({ identical: true, fromMs: 0 });
-  await send(300, 100);
+  await send(200, 100);
   await settled();
   await expect(replayScheduling(tape())).rejects.toThrow(/models that neither learn nor have sequences/);
 });
@@ -107,11 +106,11 @@ const FORGETFUL: readonly LoadKind[] = [
 test.for(FORGETFUL)(
   "replays the end of a load from a moment of rest to the same batches: %s",
   async (kind) => {
-    const recording = recordScheduling({ keep: "last", maxBytes: 16 * 1024 });
-    const tape = await recordedLoad(kind, { seed: 3, count: 150, tape: recording, resting: true });
+    const recording = recordScheduling({ keep: "last", maxBytes: 8 * 1024 });
+    const tape = await recordedLoad(kind, { seed: 3, count: 80, tape: recording, resting: true });
     const replay = await replayScheduling(tape);
     expect(replay).toMatchObject({ identical: true, difference: undefined });
     expect(replay.requests).toBeGreaterThan(0);
-    expect(replay.requests).toBeLessThan(150);
+    expect(replay.requests).toBeLessThan(80);
   },
 );

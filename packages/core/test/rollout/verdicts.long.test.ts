@@ -1,7 +1,7 @@
 import { Tensor } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { type Observation, VerdictEvidence, type VerdictLimits } from "../../src/rollout/verdict.js";
-import { gauss, ReleaseBench, randomOf, SOUND } from "./release-bench.js";
+import { gauss, PLANTED_FAULTS, ReleaseBench, randomOf, rollbackOf, SOUND } from "./release-bench.js";
 
 const LIMITS: VerdictLimits = {
   alpha: 0.01,
@@ -55,4 +55,14 @@ describe("a day without a fault raises no alarm", () => {
       expect(evidence.reasons(), `seed ${seed}`).toEqual([]);
     }
   }, 300_000);
+});
+
+describe("a planted fault is rolled back within 1,000 requests in 20 of 20 seeded runs", () => {
+  it.each(Object.entries(PLANTED_FAULTS))("%s", async (_, fault) => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const { needed, checks } = await rollbackOf(fault, seed, 1001);
+      expect(needed, `seed ${seed}`).toBeLessThanOrEqual(1000);
+      expect(checks).toEqual([fault.check]);
+    }
+  });
 });
