@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, symlink, truncate, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
@@ -26,128 +26,82 @@ const cachedEnsemble = `platform: "ensemble" ${repeatedTensors} response_cache {
 ensemble_scheduling { step [ { model_name: "r" model_version: -1
   ${mapOf("input_map", ["IN", "DELAY", "WAIT"])} ${mapOf("output_map", ["OUT", "IDX"])} } ] }`;
 
-/** Broken models, each with the reason in the index. */
-const broken: readonly (readonly [
-  what: string,
-  files: Record<string, string | Uint8Array>,
-  reason: RegExp,
-])[] = [
-  ["without a configuration or a model file", { "m/1/": "" }, /Could not determine backend for model 'm'/],
-  [
-    "with another name",
-    { "m/config.pbtxt": identityConfig('name: "x"'), "m/1/": "" },
-    /unexpected directory name 'm' for model 'x'/,
-  ],
-  [
-    "with impossible dims",
-    { "m/config.pbtxt": identityConfig().replaceAll("[ -1 ]", "[ -2 ]"), "m/1/": "" },
+const CONFIG = "config.pbtxt";
+/** More than 64 MiB, all of them zeros, which take no place on the disk. */
+const HUGE = Symbol();
+
+/** Files of a broken model, and the reason in the index. */
+const broken: Readonly<Record<string, readonly [Record<string, string | typeof HUGE>, RegExp]>> = {
+  nothing: [{ "1/": "" }, /Could not determine backend for model 'nothing'/],
+  renamed: [{ [CONFIG]: identityConfig('name: "x"') }, /unexpected directory name 'renamed' for model 'x'/],
+  dims: [
+    { [CONFIG]: identityConfig().replaceAll("[ -1 ]", "[ -2 ]") },
     /dimension must be integer >= 1, or -1/,
   ],
-  [
-    "with only version 0",
-    { "m/config.pbtxt": identityConfig(), "m/0/": "" },
-    /at least one version must be available/,
-  ],
-  [
-    "with only version 01",
-    { "m/config.pbtxt": identityConfig(), "m/01/": "" },
-    /at least one version must be available/,
-  ],
-  [
-    "with only version -1",
-    { "m/config.pbtxt": identityConfig(), "m/-1/": "" },
-    /at least one version must be available/,
-  ],
-  [
-    "with an empty version",
-    { "m/config.pbtxt": 'platform: "onnxruntime_onnx"', "m/1/": "" },
-    /failed to stat file .*model.onnx/,
-  ],
-  [
-    "with a corrupt file",
-    { "m/1/model.onnx": "this is no model" },
-    /cannot read the ONNX model '.*': it is a text file/,
-  ],
-  ["with a directory in place of its configuration", { "m/config.pbtxt/": "", "m/1/": "" }, /Is a directory/],
-  [
-    "with an invalid configuration text",
-    { "m/config.pbtxt": "oops", "m/1/": "" },
-    /has no field named "oops"/,
-  ],
-  [
-    "with a huge text",
-    { "m/config.pbtxt": new Uint8Array(65 * 1024 * 1024).fill(0x20), "m/1/": "" },
-    /config.pbtxt: expected at most 67108864 bytes, got 68157440/,
-  ],
-  [
-    "with deep nesting",
-    { "m/config.pbtxt": "input { ".repeat(20_000), "m/1/": "" },
-    /Error parsing text-format/,
-  ],
-  [
-    "of an unknown backend",
-    { "m/config.pbtxt": 'backend: "nosuch"', "m/1/": "" },
-    /unable to find backend library for backend 'nosuch'/,
-  ],
-  [
-    "of a platform that the library does not run",
-    { "m/config.pbtxt": 'platform: "tensorrt_plan"', "m/1/model.plan": "" },
+  version_0: [{ [CONFIG]: identityConfig(), "0/": "" }, /at least one version must be available/],
+  version_01: [{ [CONFIG]: identityConfig(), "01/": "" }, /at least one version must be available/],
+  "version_-1": [{ [CONFIG]: identityConfig(), "-1/": "" }, /at least one version must be available/],
+  empty_version: [{ [CONFIG]: 'platform: "onnxruntime_onnx"' }, /failed to stat file .*model.onnx/],
+  corrupt: [{ "1/model.onnx": "this is no model" }, /cannot read the ONNX model '.*': it is a text file/],
+  directory: [{ [`${CONFIG}/`]: "" }, /Is a directory/],
+  invalid: [{ [CONFIG]: "oops" }, /has no field named "oops"/],
+  huge: [{ [CONFIG]: HUGE }, /config.pbtxt: expected at most 67108864 bytes, got 68157440/],
+  deep: [{ [CONFIG]: "input { ".repeat(20_000) }, /Error parsing text-format/],
+  unknown: [{ [CONFIG]: 'backend: "nosuch"' }, /unable to find backend library for backend 'nosuch'/],
+  tensorrt: [
+    { [CONFIG]: 'platform: "tensorrt_plan"', "1/model.plan": "" },
     /put the ONNX file that it was built from \(trtexec --onnx=<file>\) into the version directory/,
   ],
-  [
-    "that is an ensemble of itself",
-    { "m/config.pbtxt": chainConfig("m"), "m/1/": "" },
-    /circular dependency between ensembles: m -> \.\.\. -> m -> m/,
+  circle: [
+    { [CONFIG]: chainConfig("circle") },
+    /circular dependency between ensembles: circle -> \.\.\. -> circle -> circle/,
   ],
-  [
-    "that is an ensemble of a missing model",
-    { "m/config.pbtxt": chainConfig("ghost"), "m/1/": "" },
-    /not available or ambiguous: ghost/,
+  ghost: [{ [CONFIG]: chainConfig("missing") }, /not available or ambiguous: missing/],
+  cached: [
+    { [CONFIG]: cachedEnsemble },
+    /Response Cache does not currently support model cached with 'decoupled' transaction policy/,
   ],
-  [
-    "that is a cached ensemble of a decoupled model",
-    { ...repeater, "m/config.pbtxt": cachedEnsemble, "m/1/": "" },
-    /Response Cache does not currently support model m with 'decoupled' transaction policy/,
-  ],
-  [
-    "that is a cached ensemble and calls itself decoupled",
+  decoupled: [
     {
-      "m/config.pbtxt": `${chainConfig("good")} response_cache { enable: true } model_transaction_policy { decoupled: true }`,
-      "m/1/": "",
+      [CONFIG]: `${chainConfig("good")} response_cache { enable: true } model_transaction_policy { decoupled: true }`,
     },
-    /Response Cache does not currently support model m with 'decoupled' transaction policy/,
+    /Response Cache does not currently support model decoupled with 'decoupled' transaction policy/,
   ],
-  [
-    "with labels outside its directory",
+  labels: [
     {
-      "m/config.pbtxt": identityConfig().replace(
+      [CONFIG]: identityConfig().replace(
         'name: "OUTPUT0"',
         'name: "OUTPUT0" label_filename: "../../etc/passwd"',
       ),
-      "m/1/": "",
     },
     /expected a path inside the model's directory, got '..\/..\/etc\/passwd'/,
   ],
-];
+};
 
-describe("a model that cannot be served", () => {
-  it.each(broken)(
-    "a model %s is reported in the index and the log, and the others serve",
-    async (_what, files, reason) => {
-      await using models = await RepositoryOnDisk.create({ ...good, ...files });
-      const log: string[] = [];
-      await using triton = serverOf(models.path, log);
-      await triton.ready();
-      const rows = (await triton.service.repositoryIndex(false)).filter(({ name }) => name === "m");
-      expect(rows).toEqual([
+describe("models that cannot be served", () => {
+  it("are reported in the index and the log, and the others serve", async () => {
+    await using models = await RepositoryOnDisk.create({ ...good, ...repeater });
+    for (const [name, [files]] of Object.entries(broken)) {
+      const version = Object.keys(files).some((file) => file.endsWith("/") && file !== `${CONFIG}/`);
+      for (const [file, text] of Object.entries(version ? files : { "1/": "", ...files })) {
+        await models.write({ [`${name}/${file}`]: text === HUGE ? "" : text });
+        if (text === HUGE) await truncate(join(models.path, name, file), 65 * 1024 * 1024);
+      }
+    }
+    const log: string[] = [];
+    await using triton = serverOf(models.path, log);
+    await triton.ready();
+    const index = await triton.service.repositoryIndex(false);
+    for (const [name, [, reason]] of Object.entries(broken)) {
+      expect(index.filter((row) => row.name === name)).toEqual([
         expect.objectContaining({ state: "UNAVAILABLE", reason: expect.stringMatching(reason) }),
       ]);
-      expect(log.join("\n")).toMatch(reason);
-      expect([...(await triton.infer("good", { INPUT0: [[1]] })).OUTPUT0!.data]).toEqual([1]);
-    },
-  );
+      expect(log.filter((line) => line.includes(name)).join("\n")).toMatch(reason);
+    }
+    expect([...(await triton.infer("good", { INPUT0: [[1]] })).OUTPUT0!.data]).toEqual([1]);
+  });
 
-  it("keeps serve() from opening unless errors are allowed, and is named", async () => {
+  it("keep serve() from opening unless errors are allowed, and are named", async () => {
     await using models = await RepositoryOnDisk.create({ ...good, "m/config.pbtxt": "oops", "m/1/": "" });
     await using triton = new Triton({ modelRepository: models.path, logger: quiet([]) });
     await expect(triton.serve({ frontends: [] })).rejects.toThrow(/failed to load all models\nm: .*oops/);
@@ -179,30 +133,33 @@ describe("a repository", () => {
 });
 
 describe("a symbolic link inside the repository", () => {
-  const module =
-    "export default async (requests) => requests.map(({ inputs }) => ({ OUTPUT0: inputs.INPUT0 }));";
   const config = identityConfig().replace('"identity"', '"javascript"');
 
-  it.each([
-    ["a file", "a/1/model.mjs", "b/1/model.mjs"],
-    ["a version", "a/1", "b/1"],
-    ["a configuration", "a/config.pbtxt", "b/config.pbtxt"],
-    ["a model", "a", "b"],
-  ])("leads to %s of another model", async (_, target, link) => {
-    const files = { "b/config.pbtxt": config, "b/1/model.mjs": module };
-    const own = Object.entries(files).filter(([path]) => !`${path}/`.startsWith(`${link}/`));
+  it("leads to a file, a version, a configuration or a whole model of another one", async () => {
     await using models = await RepositoryOnDisk.create({
+      ...good,
       "a/config.pbtxt": config,
-      "a/1/model.mjs": module,
-      ...Object.fromEntries(own),
+      "a/1/model.mjs":
+        "export default (requests) => requests.map(({ inputs }) => ({ OUTPUT0: inputs.INPUT0 }));",
+      "file/config.pbtxt": config,
+      "file/1/": "",
+      "version/config.pbtxt": identityConfig(),
+      "configuration/1/": "",
     });
-    await mkdir(join(models.path, link, ".."), { recursive: true });
-    await symlink(join(models.path, target), join(models.path, link));
+    for (const [target, link] of [
+      ["a/1/model.mjs", "file/1/model.mjs"],
+      ["good/1", "version/1"],
+      ["good/config.pbtxt", "configuration/config.pbtxt"],
+      ["good", "model"],
+    ] as const) {
+      await symlink(join(models.path, target), join(models.path, link));
+    }
     const log: string[] = [];
     await using triton = serverOf(models.path, log);
     await triton.ready();
     expect(log.join("\n")).not.toContain("link");
-    expect([...(await triton.infer("b", { INPUT0: [[3]] })).OUTPUT0!.data]).toEqual([3]);
+    for (const name of ["file", "version", "configuration", "model"])
+      expect([...(await triton.infer(name, { INPUT0: [[3]] })).OUTPUT0!.data]).toEqual([3]);
   });
 
   it("that loops is a missing file", async () => {

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Tensor } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
+import { RecordedTrace, Trace } from "../../../src/observe/recorded-trace.js";
 import { requestsIn, traceBench } from "./trace-bench.js";
 
 describe("a trace file", () => {
@@ -130,7 +131,9 @@ describe("a trace file that cannot be written", () => {
 
 describe("trace memory", () => {
   it("is bounded: traces that come faster than the disk writes are dropped and logged", async () => {
-    const { tracing, messages, clock, read } = traceBench({ level: "TENSORS", logFrequency: 1 });
+    const { tracing, messages, clock, folder } = traceBench({ level: "TENSORS", logFrequency: 1 });
+    // Writes that fail spare the test the work of writing.
+    for (const i of [0, 1, 2]) mkdirSync(join(folder, `trace.json.${i}`));
     const big = new Map([["x", Tensor.fromElements("BYTES", [1], [new Uint8Array(2 ** 24 - 8).fill(97)])]]);
     for (let i = 0; i < 6; i++) {
       const trace = tracing.sample("m")!;
@@ -139,20 +142,18 @@ describe("trace memory", () => {
       trace.release();
     }
     await tracing.close();
-    expect(messages).toEqual([
+    expect(messages.filter((message) => !message.includes("EISDIR"))).toEqual([
       expect.stringMatching(/^3 traces were lost: writing '.*' is slower than tracing$/),
     ]);
-    expect(requestsIn(read("trace.json.0"))).toBe(1);
+    expect(messages).toHaveLength(4);
   });
 
-  it("is bounded for one trace, whose truncation is recorded once", async () => {
-    const { tracing, read } = traceBench({ level: "TENSORS" });
-    const trace = tracing.sample("m")!;
+  it("is bounded for one trace, whose truncation is recorded once", () => {
+    const trace = new Trace({ levels: ["TENSORS"], nextId: () => 1, collect() {} });
+    const recorded = new RecordedTrace(trace);
     const outputs = new Map([["y", Tensor.fromElements("BYTES", [1], [new Uint8Array(2 ** 24).fill(97)])]]);
-    for (let i = 0; i < 9; i++) trace.outputs(outputs);
-    trace.release();
-    await tracing.close();
-    expect(read()).toHaveLength(4);
-    expect(read()[3]).toEqual({ id: 1, truncated: true });
+    for (let i = 0; i < 9; i++) recorded.outputs(outputs);
+    expect(trace.entries).toHaveLength(4);
+    expect(trace.entries[3]).toEqual({ id: 1, truncated: true });
   });
 });
