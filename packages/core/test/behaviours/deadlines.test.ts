@@ -190,7 +190,7 @@ describe("deadlines", () => {
   });
 
   it("tell in metrics when other models had the resources while a request waited", async () => {
-    for (let seed = 1; seed <= 20; seed++) {
+    for (let seed = 1; seed <= 3; seed++) {
       const random = new SeededRandom(seed);
       const clock = new VirtualClock();
       const triton = new Triton({ clock, allowCpuMetrics: false, rateLimit: "execution_count" });
@@ -469,39 +469,36 @@ describe("deadlines in an ensemble", () => {
 });
 
 describe("under random loads, deadlines", () => {
-  it.each([1, 2, 3, 4, 5, 6])(
-    "end each request once, and none after it was refused (seed %i)",
-    async (seed) => {
-      const random = new SeededRandom(seed);
-      const bench = await new Bench(random.below(20), 0.2 + random.next()).bind({
-        maxBatchSize: 1 + random.below(16),
-        batcher: { deadlines: true, ...(random.chance(0.5) && { maxQueueDelayMicroseconds: 5000 }) },
-      });
-      const outcomes: string[] = [];
-      let sent = 0;
-      for (let i = 0; i < 300; i++) {
-        const controller = new AbortController();
-        const limits = [undefined, 5, 20, 60, 300];
-        const timeoutMs = limits[random.below(limits.length)];
-        const options = { signal: controller.signal, ...(timeoutMs !== undefined && { timeoutMs }) };
-        sent++;
-        const value = i;
-        const startedAt = bench.clock.now();
-        void echo(bench.handle, value, options).then(
-          (y) => {
-            outcomes.push("answer");
-            expect(y).toBe(value);
-            if (timeoutMs !== undefined) expect(bench.clock.now() - startedAt).toBeLessThanOrEqual(timeoutMs);
-          },
-          (error) => outcomes.push(error.code),
-        );
-        if (random.chance(0.1)) controller.abort();
-        if (random.chance(0.5)) await bench.clock.advance(random.below(12));
-      }
-      await bench.clock.advance(60_000);
-      expect(outcomes).toHaveLength(sent);
-      expect(bench.handle.queue().queued).toBe(0);
-      expect(new Set(outcomes)).toEqual(new Set(["answer", "UNAVAILABLE", "CANCELLED"]));
-    },
-  );
+  it.each([1, 2, 3])("end each request once, and none after it was refused (seed %i)", async (seed) => {
+    const random = new SeededRandom(seed);
+    const bench = await new Bench(random.below(20), 0.2 + random.next()).bind({
+      maxBatchSize: 1 + random.below(16),
+      batcher: { deadlines: true, ...(random.chance(0.5) && { maxQueueDelayMicroseconds: 5000 }) },
+    });
+    const outcomes: string[] = [];
+    let sent = 0;
+    for (let i = 0; i < 300; i++) {
+      const controller = new AbortController();
+      const limits = [undefined, 5, 20, 60, 300];
+      const timeoutMs = limits[random.below(limits.length)];
+      const options = { signal: controller.signal, ...(timeoutMs !== undefined && { timeoutMs }) };
+      sent++;
+      const value = i;
+      const startedAt = bench.clock.now();
+      void echo(bench.handle, value, options).then(
+        (y) => {
+          outcomes.push("answer");
+          expect(y).toBe(value);
+          if (timeoutMs !== undefined) expect(bench.clock.now() - startedAt).toBeLessThanOrEqual(timeoutMs);
+        },
+        (error) => outcomes.push(error.code),
+      );
+      if (random.chance(0.1)) controller.abort();
+      if (random.chance(0.5)) await bench.clock.advance(random.below(12));
+    }
+    await bench.clock.advance(60_000);
+    expect(outcomes).toHaveLength(sent);
+    expect(bench.handle.queue().queued).toBe(0);
+    expect(new Set(outcomes)).toEqual(new Set(["answer", "UNAVAILABLE", "CANCELLED"]));
+  });
 });

@@ -5,7 +5,7 @@ import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-mod
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
 
 describe("under random loads, one plan with shares over all models", () => {
-  it.each([1, 2, 3, 4])(
+  it.each([1, 2])(
     "ends each request once, runs none that was refused, starves none, keeps order and budget (seed %i)",
     async (seed) => {
       const random = new SeededRandom(seed);

@@ -38,7 +38,7 @@ async function openModel(isolation: "worker" | "process" | "inline", options: Tr
 }
 
 it.each(["worker", "process", "inline"] as const)(
-  "a line of a model's logger has the ids of the requests that it runs, in isolation '%s'",
+  "lines of a model have the ids of the requests that it runs, in isolation '%s'",
   async (isolation) => {
     const { handle, ofModel } = await openModel(isolation);
     const logged = () => ofModel().filter(([, message]) => message === "logged");
@@ -47,6 +47,20 @@ it.each(["worker", "process", "inline"] as const)(
     expect(logged().at(-1)).toEqual(["I", "logged", { ...about, request_id: "alone" }]);
     await Promise.all([echo(handle, 1, { id: "a" }), echo(handle, 2, { id: "b" })]);
     expect(logged().at(-1)).toEqual(["I", "logged", { ...about, request_ids: ["a", "b"] }]);
+    // What a module prints with console goes to the log where it does not run in this thread.
+    const printed = ofModel().filter(([, message]) => message.startsWith("model 'm': "));
+    const asked = { ...about, request_id: "alone" };
+    expect(printed.slice(0, 5)).toEqual(
+      isolation === "inline"
+        ? []
+        : [
+            ["I", "model 'm': loads weights", about],
+            ["W", "model 'm': warned { of: 1 }", asked],
+            ["V", "model 'm': debugged", asked],
+            ["I", expect.stringContaining("(index)"), asked],
+            ["E", "model 'm': complained", asked],
+          ],
+    );
     await handle.inferBatch({ x: [[1], [2]] });
     expect(logged().at(-1)).toEqual(["I", "logged", about]);
   },
@@ -68,27 +82,6 @@ it("a line of a model's logger has the trace of its request", async () => {
   });
   expect(ofModel().find(([, message]) => message === "logged")?.[2]).toMatchObject({ trace_id: traceId });
 });
-
-it.each(["worker", "process"] as const)(
-  "what a module prints with console in a %s goes to the log",
-  async (isolation) => {
-    const { handle, ofModel } = await openModel(isolation);
-    expect(ofModel()).toContainEqual([
-      "I",
-      "model 'm': loads weights",
-      { module: "backend_model_instance", model: "m", version: 1 },
-    ]);
-    await handle.inferBatch({ x: [[1], [2]] }, { id: "one" });
-    const about = { module: "backend_model_instance", model: "m", version: 1, request_id: "one" };
-    const printed = ofModel().filter(([, message]) => message.startsWith("model 'm': "));
-    expect(printed.slice(1)).toEqual([
-      ["W", "model 'm': warned { of: 1 }", about],
-      ["V", "model 'm': debugged", about],
-      ["I", expect.stringContaining("(index)"), about],
-      ["E", "model 'm': complained", about],
-    ]);
-  },
-);
 
 it("the death of a worker is a line with the instance and the reason, and so is its restart", async () => {
   const { handle, ofModel } = await openModel("worker");

@@ -1,8 +1,3 @@
-import { execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { batch, type ModelHandle, type ResponseCache, Triton } from "@tritonjs/core";
 import { redisCache } from "@tritonjs/core/redis";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -62,10 +57,18 @@ afterEach(async () => {
   vi.restoreAllMocks();
 });
 
-/** Tests that hold for Redis and for its double. */
-function sharedCacheTests(url: () => string): void {
+describe("the response cache in Redis", () => {
+  const double = new RedisDouble();
+  let url = "";
+  beforeEach(async () => {
+    double.fault = undefined;
+    double.entries.clear();
+    url = await double.start();
+  });
+  afterEach(() => double.stop());
+
   it("shares responses among all servers, byte for byte", async () => {
-    const [one, two] = [server(redisCache({ url: url() })), server(redisCache({ url: url() }))];
+    const [one, two] = [server(redisCache({ url })), server(redisCache({ url }))];
     await untilCached(one);
     await untilCached(two);
     const [ranInOne, ranInTwo] = [executions(one), executions(two)];
@@ -84,26 +87,13 @@ function sharedCacheTests(url: () => string): void {
   });
 
   it("separates caches with different prefixes", async () => {
-    const one = server(redisCache({ url: url(), keyPrefix: "one:" }));
+    const one = server(redisCache({ url, keyPrefix: "one:" }));
     await untilCached(one);
-    const two = server(redisCache({ url: url(), keyPrefix: "two:" }));
+    const two = server(redisCache({ url, keyPrefix: "two:" }));
     const before = executions(two);
     await ask(two, 0);
     expect(executions(two)).toBe(before + 1);
   });
-}
-
-describe("the response cache in Redis, with a test double of the server", () => {
-  const double = new RedisDouble();
-  let url = "";
-  beforeEach(async () => {
-    double.fault = undefined;
-    double.entries.clear();
-    url = await double.start();
-  });
-  afterEach(() => double.stop());
-
-  sharedCacheTests(() => url);
 
   it("lets entries expire", async () => {
     await untilCached(server(redisCache({ url, ttlSeconds: 1.5 })));
@@ -158,50 +148,3 @@ describe("the response cache in Redis, with a test double of the server", () => 
     expect([...stored.keys()][0]).toMatch(/^tritonjs:/);
   });
 });
-
-function isInstalled(program: string): boolean {
-  try {
-    execFileSync(program, ["--version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-const hasRedis = isInstalled("redis-server");
-
-describe.skipIf(!hasRedis)(
-  `the response cache in Redis${hasRedis ? "" : " (skipped: there is no redis-server)"}`,
-  () => {
-    let folder = "";
-    let stop = () => {};
-    beforeEach(async () => {
-      folder = mkdtempSync(join(tmpdir(), "redis-"));
-      const socket = join(folder, "redis.sock");
-      const args = ["--port", "0", "--unixsocket", socket, "--save", "", "--dir", folder];
-      const redis = spawn("redis-server", args, { stdio: ["ignore", "pipe", "ignore"] });
-      stop = () => redis.kill();
-      for await (const chunk of redis.stdout) if (String(chunk).includes("ready to accept")) break;
-      const ended = once(redis, "exit");
-      stop = () => {
-        redis.kill();
-        void ended.then(() => rmSync(folder, { recursive: true, force: true }));
-      };
-    });
-    afterEach(() => stop());
-
-    it("shares responses among all servers, byte for byte", async () => {
-      const cache = () => redisCache({ url: `unix://${join(folder, "redis.sock")}` });
-      const [one, two] = [server(cache()), server(cache())];
-      await untilCached(one);
-      await expect
-        .poll(async () => {
-          const before = executions(two);
-          expect(await ask(two, 0)).toEqual([[0, -0], "GRÜSSE"]);
-          return executions(two) === before;
-        })
-        .toBe(true);
-      expect(two.statistics().inferenceStats.cacheHit.count).toBeGreaterThan(0);
-    });
-  },
-);

@@ -302,7 +302,7 @@ it("options that contradict a stepwise callback are rejected at bind", () => {
   ).toThrow("config.stepwise is true, but a callback is not made with stepwise()");
 });
 
-describe.each([1, 2, 3])("under answers, errors, cancellations, timeouts and close, seed %i", (seed) => {
+describe.each([1, 2])("under answers, errors, cancellations, timeouts and close, seed %i", (seed) => {
   it("every request of a stepwise callback settles once, and no step exceeds its limit", async () => {
     const random = new SeededRandom(seed);
     const clock = new VirtualClock();
@@ -351,12 +351,12 @@ describe.each([1, 2, 3])("under answers, errors, cancellations, timeouts and clo
       }
     };
     let closed: Promise<void> | undefined;
-    for (let i = 0; i < 300; i++) {
+    for (let i = 0; i < 200; i++) {
       for (let count = random.below(4); count > 0; count--) send();
       if (random.chance(0.3)) open[random.below(open.length)]?.cancel();
       if (random.chance(0.2)) open[random.below(open.length)]?.pause();
       if (random.chance(0.5)) for (const request of open) request.resume();
-      if (i === 280) closed = triton.close();
+      if (i === 180) closed = triton.close();
       await clock.advance(random.below(3));
     }
     await clock.advance(1000);

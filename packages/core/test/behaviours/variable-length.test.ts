@@ -121,18 +121,6 @@ describe("the batchBy option", () => {
     expect(order).toEqual([1, 2, 5]);
   });
 
-  it("does not search all groups for each batch", async () => {
-    const { clock, batches, send, state, release } = await served({ batchBy: ({ id }) => id });
-    state.held = true;
-    const answers = Array.from({ length: 5000 }, (_, i) => send(1, { id: String(i) }));
-    await clock.settle();
-    state.held = false;
-    release();
-    await clock.settle();
-    await Promise.all(answers);
-    expect(batches).toHaveLength(5000);
-  });
-
   it("sends a waiting group when an instance takes the batch before it", async () => {
     const { clock, batches, send, state, release } = await served({
       batchBy: bucketOf,
