@@ -29,6 +29,18 @@ export function identityOnnx(elemType: OnnxElementType, dims: readonly (number |
   });
 }
 
+/** A model with an input `x_FP32` and an equal output `y_FP32` for each data type. */
+export function allTypesOnnx(dims: readonly (number | string)[]): Uint8Array {
+  const types = Object.entries(onnxTypes);
+  return onnxModel({
+    name: "types",
+    opset: 17,
+    inputs: types.map(([name, elemType]) => ({ name: `x_${name}`, elemType, dims })),
+    outputs: types.map(([name, elemType]) => ({ name: `y_${name}`, elemType, dims })),
+    nodes: types.map(([name]) => ({ op: "Identity", inputs: [`x_${name}`], outputs: [`y_${name}`] })),
+  });
+}
+
 /** `product` = `x` times a matrix of 4 x 3 small whole numbers, and `twice` = `x` + `x`; any number of rows. */
 export function matrixOnnx(): Uint8Array {
   return onnxModel({

@@ -3,7 +3,7 @@ import { type DataType, Triton } from "@tritonjs/core";
 import { DATA_TYPES, Float16Bits, tensorFromValue, toNdArray } from "@tritonjs/protocol";
 import type { Tensor as OrtTensor } from "onnxruntime-node";
 import { afterAll, describe, expect, it } from "vitest";
-import { identityOnnx, onnxTypes } from "../../../../test/support/onnx-models.js";
+import { allTypesOnnx, identityOnnx } from "../../../../test/support/onnx-models.js";
 import { outcomeOf, outcomesOf, thrownBy } from "../../../../test/support/outcome.js";
 import { fromResults, toFeeds } from "../../src/onnxruntime/ort-tensors.js";
 
@@ -28,20 +28,23 @@ const values: Record<Exclude<DataType, "BF16">, readonly unknown[]> = {
 };
 
 describe("an ONNX model", () => {
-  it.each(Object.entries(values))("passes %s through bit for bit", async (name, elements) => {
-    const datatype = name as Exclude<DataType, "BF16">;
+  it("passes all data types through bit for bit", async () => {
     const handle = triton.bind({
-      modelName: `identity-${datatype}`,
-      inferFunc: onnxruntime({ model: identityOnnx(onnxTypes[datatype], ["batch", 2]) }),
+      modelName: "all",
+      inferFunc: onnxruntime({ model: allTypesOnnx(["batch", 2]) }),
       config: { maxBatchSize: 8 },
     });
-    const x = [elements.slice(0, 2), elements.slice(2)];
-    const { y } = await triton.infer(handle.name, { x });
-    expect(y!.shape).toEqual([2, 2]);
-    expect(y!.data).toEqual(await throughCallback(datatype, x));
+    const rows = Object.entries(values).map(([name, x]) => [`x_${name}`, [x.slice(0, 2), x.slice(2)]]);
+    const inputs = Object.fromEntries(rows);
+    const outputs = await triton.infer(handle.name, inputs);
+    for (const datatype of Object.keys(values) as DataType[]) {
+      const y = outputs[`y_${datatype}`]!;
+      expect(y.shape).toEqual([2, 2]);
+      expect(y.data).toEqual(await throughCallback(datatype, inputs[`x_${datatype}`]));
+    }
     expect(handle.metadata()).toMatchObject({
       platform: "onnxruntime_onnx",
-      inputs: [{ name: "x", datatype, shape: [-1, 2] }],
+      inputs: Object.keys(values).map((datatype) => ({ name: `x_${datatype}`, datatype, shape: [-1, 2] })),
     });
   });
 
@@ -56,7 +59,13 @@ describe("an ONNX model", () => {
       const output = fromResults({ y: result }).get("y")!;
       expect((toNdArray(output).data as Float16Bits).buffer).toBe(data.buffer);
     }
-    const { y } = await triton.infer("identity-FP16", { x: [given, given] });
+    const halves = triton.bind({
+      modelName: "halves",
+      inferFunc: onnxruntime({ model: identityOnnx("FLOAT16", ["batch", 2]) }),
+      config: { maxBatchSize: 8 },
+    });
+    await halves.ready();
+    const { y } = await triton.infer("halves", { x: [given, given] });
     expect(new Uint16Array((y!.data as Float16Bits).buffer)).toEqual(
       Uint16Array.of(0x3c00, 0xfe01, 0x3c00, 0xfe01),
     );
