@@ -211,7 +211,8 @@ export { other, OUTPUT0 };
 it("writes types that know nothing of a server that does not answer", async () => {
   const url = await serveAnswers({});
   await close();
-  for (const source of [url, url.replace("http:", "grpc:"), "http://[bad"]) {
+  const files: Record<string, string> = {};
+  for (const [i, source] of [url, url.replace("http:", "grpc:"), "http://[bad"].entries()) {
     const terminal = new TestTerminal();
     await using folder = await TemporaryFolder.create({});
     const zod = join(folder.path, "schemas.mts");
@@ -224,13 +225,11 @@ import { models } from "./schemas.mjs";
 const { y } = await createClient<Models>("localhost:8000").model("anything").inferSample({ x: [1] });
 export { y, models };
 `;
-    const files = {
-      "models.d.ts": terminal.output,
-      "schemas.mts": await readFile(zod, "utf8"),
-      "p.mts": program,
-    };
-    expect(await compiled(files)).toBe("");
+    files[`${i}/models.d.ts`] = terminal.output;
+    files[`${i}/schemas.mts`] = await readFile(zod, "utf8");
+    files[`${i}/p.mts`] = program;
   }
+  expect(await compiled(files)).toBe("");
 });
 
 it("writes the labels of a repository's label files as literal types", async () => {
@@ -278,15 +277,18 @@ const result = await client.model("classifier").inferSample({ features: [1, 2, 3
 document.title = String(result.probabilities.get(0));
 declare const document: { title: string };
 `;
-  const texts: string[] = [];
-  for (const { path } of [folder, other]) {
+  const files: Record<string, string> = {};
+  for (const [name, { path }] of Object.entries({ same: folder, other })) {
     const terminal = new TestTerminal();
     expect(await run(["types", join(path, "classifier.onnx"), "--client"], terminal)).toBe(0);
-    texts.push(await compiled({ "models.d.ts": terminal.output, "page.mts": program }));
+    files[`${name}/models.d.ts`] = terminal.output;
+    files[`${name}/page.mts`] = program;
   }
-  expect(texts[0]).toBe("");
-  const [line, ...more] = texts[1]!.trim().split("\n");
+  const text = await compiled(files);
+  const [line, ...more] = text.trim().split("\n");
   expect(more.filter((text) => !text.startsWith("  "))).toEqual([]);
-  expect(line).toMatch(/page\.mts\(5,32\): error TS2551: Property 'probabilities' does not exist on type /);
-  expect(texts[1]!.slice(texts[1]!.indexOf("error")).length).toBeLessThan(300);
+  expect(line).toMatch(
+    /other\/page\.mts\(5,32\): error TS2551: Property 'probabilities' does not exist on type /,
+  );
+  expect(text.slice(text.indexOf("error")).length).toBeLessThan(300);
 });

@@ -45,15 +45,15 @@ describe("measuring a level", () => {
     const clock = new LoopTime();
     const load = new LoopLoad(clock, { serviceMs: () => serviceMs }, seed);
     const { figures } = await measureLevel(
-      sessionOf(load, clock, { intervalMs: 500_000, stability: { percentage: 25 } }),
+      sessionOf(load, clock, { intervalMs: 150_000, stability: { percentage: 25 } }),
       { mode: "request_rate", value: (busy * 1000) / serviceMs, distribution: "poisson" },
     );
-    expect(figures.requestCount).toBeGreaterThan(70_000);
+    expect(figures.requestCount).toBeGreaterThan(20_000);
     const errorFor = (measured: number, services: number) => Math.abs(measured / (services * serviceMs) - 1);
-    expect(errorFor(figures.latency.mean, meanOfMD1(busy))).toBeLessThan(0.02);
+    expect(errorFor(figures.latency.mean, meanOfMD1(busy))).toBeLessThan(0.04);
     for (const percentile of [50, 90, 99]) {
       const expected = latencyOfMD1(busy, percentile);
-      expect(errorFor(figures.latency.percentile(percentile), expected)).toBeLessThan(0.03);
+      expect(errorFor(figures.latency.percentile(percentile), expected)).toBeLessThan(0.05);
     }
     // Requests that find the server idle take one service time.
     expect(figures.latency.percentile((1 - busy) * 90)).toBeCloseTo(serviceMs, 1);

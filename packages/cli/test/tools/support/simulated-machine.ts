@@ -5,6 +5,7 @@ import type {
   AnalyzeLevel,
   AnalyzeMachine,
   LevelRun,
+  ModelRun,
   OpenedCandidate,
 } from "../../../src/analyze/candidate.js";
 import { type Candidate, type VariantParameters, variantConfig } from "../../../src/analyze/candidate.js";
@@ -16,6 +17,9 @@ export type DurationRule = (rows: number, parameters: VariantParameters) => numb
 /** A batch costs 4 ms and 1 ms for each row; a second instance slows both down by 40%, further ones by 100% each. */
 export const sharedCores: DurationRule = (rows, { instances = 1 }) =>
   (4 + rows) * (instances === 1 ? 1 : 1.4 + (instances - 2));
+
+/** Runs of each rule, which are the same for the same configuration and level. */
+const runs = new WeakMap<DurationRule, Map<string, ModelRun>>();
 
 /** A machine on a virtual clock: the project's scheduler with known durations. */
 export class SimulatedMachine implements AnalyzeMachine {
@@ -74,13 +78,7 @@ export class SimulatedMachine implements AnalyzeMachine {
     const models: Record<string, LevelRun["models"][string]> = {};
     for (const model of this.loaded) {
       const parameters = candidate[model] ?? {};
-      const run = await simulateLoad({
-        config: variantConfig(this.configs[model]!, parameters),
-        level,
-        rows: 1,
-        duration: (rows) => this.#duration(rows, parameters),
-        signal,
-      });
+      const run = await this.#run(model, parameters, level, signal);
       const { figures } = run;
       const perf_throughput = figures.perf_throughput * factor;
       models[model] = {
@@ -97,6 +95,24 @@ export class SimulatedMachine implements AnalyzeMachine {
       };
     }
     return { level, models };
+  }
+
+  async #run(
+    model: string,
+    parameters: VariantParameters,
+    level: AnalyzeLevel,
+    signal: AbortSignal,
+  ): Promise<ModelRun> {
+    const config = variantConfig(this.configs[model]!, parameters);
+    const key = JSON.stringify([config, parameters, level], (_, value) =>
+      typeof value === "bigint" ? String(value) : value,
+    );
+    const known = runs.get(this.#duration) ?? new Map<string, ModelRun>();
+    runs.set(this.#duration, known);
+    const duration = (rows: number) => this.#duration(rows, parameters);
+    const run = known.get(key) ?? (await simulateLoad({ config, level, rows: 1, duration, signal }));
+    if (!signal.aborted) known.set(key, run);
+    return run;
   }
 }
 

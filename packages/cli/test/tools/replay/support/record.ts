@@ -133,7 +133,7 @@ export async function recordMachine(): Promise<string[]> {
   for (const model of models) await model.ready();
   const random = new Random(11);
   let [at, open] = [0, 0];
-  for (let i = 0; i < 2000; i++) {
+  for (let i = 0; i < 1000; i++) {
     at += random.exponential() / 0.34;
     await clock.advanceTo(at);
     open++;
