@@ -51,7 +51,7 @@ describe("the fetch handler", () => {
 
   it("accepts tensors behind the JSON, even in many pieces, and returns large ones", async () => {
     const handler = fetchHandler({ service: identity() });
-    const values = Int32Array.from({ length: 1 << 19 }, (_, index) => index);
+    const values = Int32Array.from({ length: 1 << 17 }, (_, index) => index);
     const json = JSON.stringify({
       parameters: { binary_data_output: true },
       inputs: [
@@ -70,7 +70,7 @@ describe("the fetch handler", () => {
     const bytes = await answer.arrayBuffer();
     expect(bytes.byteLength).toBe(Number(answer.headers.get("content-length")));
     const headerLength = Number(answer.headers.get("inference-header-content-length"));
-    expect(new Int32Array(bytes.slice(headerLength))).toEqual(values);
+    expect(Buffer.compare(Buffer.from(bytes, headerLength), Buffer.from(values.buffer))).toBe(0);
   });
 
   it("rejects a body over the limit without reading all of it", async () => {

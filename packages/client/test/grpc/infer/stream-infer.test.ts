@@ -136,7 +136,7 @@ overEachTransport("client streamInfer", () => {
     const { client } = await openClient(service);
     let made = 0;
     async function* endless() {
-      const x = new Uint8Array(1024 * 1024);
+      const x = new Uint8Array(256 * 1024);
       for (; made < 10_000; made++) yield { modelName: "m", inputs: { x } };
     }
     const abort = new AbortController();
