@@ -17,6 +17,7 @@ const UNITS = [
   "packages/llm/test/{chat,generator,openai,sampling,structured,tokenizer}/**/*.test.ts",
   "packages/protocol/test/{async,errors,grpc,tensor}/**/*.test.ts",
   "packages/backends/test/{media,speech,trees}/**/*.test.ts",
+  "test/{chaos,conformance,deploy,docs,e2e,examples,fuzz,repository,security,simulation}/**/*.test.ts",
 ];
 
 /** Files of these folders that replace modules, change the process or look at its memory. */
@@ -28,6 +29,7 @@ const ALONE = [
   "packages/protocol/test/tensor/bytes-array.test.ts",
   "packages/cli/test/tools/{capture-replay,replay/replay.documentation}.test.ts",
   "packages/backends/test/media/fbank-backend.test.ts",
+  "test/examples/next-routes.test.ts",
 ];
 
 /** These start browsers, installs and programs, which take a busy machine minutes. */
