@@ -11,7 +11,7 @@ const LIMITS: VerdictLimits = {
   drift: { psi: 0.25, ks: 0.25, window: 500, reference: 1000, inputs: undefined },
 };
 
-describe("a day without a fault raises no alarm", () => {
+describe("hours without a fault raise no alarm", () => {
   it("through the whole server on a virtual clock, with a canary and shadows", async () => {
     const bench = new ReleaseBench(3);
     const rollout = await bench.start({
@@ -19,7 +19,7 @@ describe("a day without a fault raises no alarm", () => {
       shadow: { every: 4, maxLoad: 100 },
       verdict: { agreement: { by: "class" } },
     });
-    const end = bench.clock.now() + 24 * 3600 * 1000;
+    const end = bench.clock.now() + 4 * 3600 * 1000;
     while (bench.clock.now() < end && rollout.state === "running") {
       await bench.send(1);
       await bench.clock.advance(bench.random() * 3000);

@@ -4,13 +4,12 @@ import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
 import { expect, test } from "vitest";
 import { FakeService, responseTo } from "../support/fake-service.js";
 import type { GrpcClient } from "../support/grpc-client.js";
-import { currentTransport, overEachTransport } from "../support/over-each-transport.js";
+import { overEachTransport } from "../support/over-each-transport.js";
 import { framed, rawSession } from "../support/raw-call.js";
 import { serve } from "../support/serve.js";
 
-/** grpc-js needs half a minute for a million responses. */
-const responsesOver = { http2: 1_000_000, "grpc-js": 100_000 };
-const REQUESTS = 100_000;
+const RESPONSES = 50_000;
+const REQUESTS = 50_000;
 const MEBIBYTE = 1024 * 1024;
 
 const request = framed(encodeMessage(inference.ModelInferRequest, { modelName: "m" }));
@@ -65,27 +64,26 @@ const settled = async (count: () => number, client: GrpcClient): Promise<number>
 };
 
 overEachTransport("a stream that the client does not read", () => {
-  test("stops a model with a million responses and uses no memory for them", async () => {
-    const count = responsesOver[currentTransport()];
+  test("stops a model with many responses and uses no memory for them", async () => {
     let made = 0;
     const outputs = new Map([["Y", Tensor.fromBytes("UINT8", [8], new Uint8Array(8))]]);
     const service = new FakeService({ modelTransactionPolicy: { decoupled: true } }, async (one) => {
-      for (made = 1; made <= count; made++) {
-        one.respond(responseTo(one, outputs), made === count);
+      for (made = 1; made <= RESPONSES; made++) {
+        one.respond(responseTo(one, outputs), made === RESPONSES);
         if (one.writable !== undefined) await one.writable;
       }
     });
     const { address, client } = await serve(service);
     const stream = unreadStream(address.url);
     stream.end(request);
-    expect(await settled(() => made, client)).toBeLessThan(count / 10);
+    expect(await settled(() => made, client)).toBeLessThan(RESPONSES / 2);
     const { messages, most } = await readAll(stream);
-    expect(messages).toBe(count);
-    expect(most).toBeLessThan(150 * MEBIBYTE);
+    expect(messages).toBe(RESPONSES);
+    expect(most).toBeLessThan(15 * MEBIBYTE);
     await expect(client.infer({ modelName: "nosuch" })).rejects.toMatchObject({ code: 5 });
   });
 
-  test("stops reading a hundred thousand requests", async () => {
+  test("stops reading many requests", async () => {
     const service = new FakeService();
     const { address, client } = await serve(service);
     const stream = unreadStream(address.url);

@@ -70,7 +70,7 @@ function mutated(text: string, random: () => number): string {
 describe("a damaged text", () => {
   it("is read as a configuration or rejected with a position", () => {
     let refused = 0;
-    for (const seed of Array.from({ length: 3000 }, (_, i) => i)) {
+    for (const seed of Array.from({ length: 1000 }, (_, i) => i)) {
       const random = randomSource(seed);
       const text = mutated(writePrototxt(randomConfig(random)), random);
       try {
@@ -83,11 +83,11 @@ describe("a damaged text", () => {
         expect(error.message).toMatch(/^Error parsing text-format inference\.ModelConfig: \d+:\d+: /);
       }
     }
-    expect(refused).toBeGreaterThan(1000);
+    expect(refused).toBeGreaterThan(300);
   });
 
   it("is read or rejected in its JSON form, too", () => {
-    for (const seed of Array.from({ length: 2000 }, (_, i) => i)) {
+    for (const seed of Array.from({ length: 600 }, (_, i) => i)) {
       const random = randomSource(seed);
       const text = mutated(JSON.stringify(toConfigJson(randomConfig(random))), random);
       try {
