@@ -14,10 +14,10 @@ const UNITS = [
   "packages/core/test/**/*.test.ts",
   "packages/{client/test,grpc/test/handlers,cli/test/commands,cli/test/tools}/**/*.test.ts",
   "packages/http/test/{bad-inputs,exchange,infer,json,routes}/**/*.test.ts",
-  "packages/llm/test/{chat,generator,openai,sampling,structured,tokenizer}/**/*.test.ts",
+  "packages/llm/test/**/*.test.ts",
   "packages/protocol/test/{async,errors,grpc,tensor}/**/*.test.ts",
-  "packages/backends/test/{media,speech,trees}/**/*.test.ts",
   "test/{chaos,conformance,deploy,docs,e2e,examples,fuzz,repository,security,simulation}/**/*.test.ts",
+  "packages/backends/test/**/*.test.ts",
 ];
 
 /** Files of these folders that replace modules, change the process or look at its memory. */
@@ -28,8 +28,9 @@ const ALONE = [
   "packages/core/test/repository/{unloaded-versions,layout/model-times.faults}.test.ts",
   "packages/protocol/test/tensor/bytes-array.test.ts",
   "packages/cli/test/tools/{capture-replay,replay/replay.documentation}.test.ts",
-  "packages/backends/test/media/fbank-backend.test.ts",
   "test/examples/next-routes.test.ts",
+  "packages/backends/test/{host-policies,media/fbank-backend,trees/bound-trees}.test.ts",
+  "packages/backends/test/onnxruntime/{repository-threads,native/bound-memory}.test.ts",
 ];
 
 /** These start browsers, installs and programs, which take a busy machine minutes. */
