@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { type HostPolicy, Triton, type TritonOptions } from "@tritonjs/core";
 import { describe, expect, it } from "vitest";
 import { identityOnnx } from "../../../test/support/onnx-models.js";
-import { hasPython, withoutPython } from "../../../test/support/python.js";
 import { RepositoryOnDisk } from "../../../test/support/repository-on-disk.js";
 
 const allowed = allowedCores("/proc/self");
@@ -43,15 +42,6 @@ const cores = (group: string) => ({
     instance_group [ { ${group} } ]`,
   "cores/1/model.mjs": CORES_JS,
 });
-
-const PYTHON = `
-import os
-import numpy as np
-import triton_python_backend_utils as pb_utils
-class TritonPythonModel:
-    def execute(self, requests):
-        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUTPUT0", np.array([0, 0, os.getpid()], np.float32))]) for _ in requests]
-`;
 
 async function serve(files: Record<string, string | Uint8Array>, options: TritonOptions) {
   const models = await RepositoryOnDisk.create(files);
@@ -116,46 +106,41 @@ describe.skipIf(!isLinux)(`a host policy places${elsewhere}`, () => {
     expect((await told(served.triton)).slice(0, 2)).toEqual([core, 1]);
     expect(allowedCores("/proc/thread-self")).toBe(allowed);
   });
-
-  it.skipIf(!hasPython)(`all threads of a Python process${withoutPython}`, async () => {
-    const { "cores/config.pbtxt": config } = cores("");
-    await using served = await serve(
-      { "cores/config.pbtxt": config!.replace("javascript", "python"), "cores/1/model.py": PYTHON },
-      { hostPolicies: { cpu: { cpuCores: one, numaNode: "0" } } },
-    );
-    const pid = (await told(served.triton))[2]!;
-    expect(new Set(threadsOf(pid))).toEqual(new Set([String(core)]));
-  });
 });
 
-describe.skipIf(!isLinux)(`a host policy that the system refuses fails its instances${elsewhere}`, () => {
-  it.each<[HostPolicy, string]>([
-    [
-      { cpuCores: "900-1000" },
-      "Internal: Unable to set NUMA thread affinity: Invalid argument ('cpu-cores' is '900-1000', ",
-    ],
-    [
-      { cpuCores: "1" },
-      "Invalid argument: host policy setting 'cpu-cores' format is '<lower_cpu_core_id>-<upper_cpu_core_id>'. Got 1",
-    ],
-    [{ numaNode: "one" }, "Invalid argument: Parsing 'numa-node' value: Can't parse 'one' to integer"],
-    [{ numaNode: 63 }, "Internal: Unable to set NUMA memory policy: Invalid argument ('numa-node' is '63', "],
-  ])("and no others: %j", async (policy, reason) => {
-    for (const isolation of policy.cpuCores === "1" ? ["worker", "process"] : ["worker"]) {
-      const files = cores('host_policy: "wrong"');
-      const parameter = `parameters { key: "isolation" value { string_value: "${isolation}" } }`;
-      await using served = await serve(
-        {
-          "cores/config.pbtxt": `${files["cores/config.pbtxt"]}\n${parameter}`,
-          "cores/1/model.mjs": CORES_JS,
-          "free/config.pbtxt": files["cores/config.pbtxt"]!.replace("wrong", ""),
-          "free/1/model.mjs": CORES_JS,
-        },
-        { hostPolicies: { wrong: policy } },
-      );
-      const index = await served.triton.service.repositoryIndex(false);
-      expect(index.find(({ name }) => name === "cores")?.reason).toContain(reason);
-      expect(index.find(({ name }) => name === "free")?.state).toBe("READY");
+describe.skipIf(!isLinux)(`a host policy that the system refuses${elsewhere}`, () => {
+  it("fails its instances, and no others", async () => {
+    const format =
+      "Invalid argument: host policy setting 'cpu-cores' format is '<lower_cpu_core_id>-<upper_cpu_core_id>'. Got 1";
+    const cases: readonly (readonly [HostPolicy, string, isolation?: string])[] = [
+      [
+        { cpuCores: "900-1000" },
+        "Internal: Unable to set NUMA thread affinity: Invalid argument ('cpu-cores' is '900-1000', ",
+      ],
+      [{ cpuCores: "1" }, format],
+      [{ cpuCores: "1" }, format, "process"],
+      [{ numaNode: "one" }, "Invalid argument: Parsing 'numa-node' value: Can't parse 'one' to integer"],
+      [
+        { numaNode: 63 },
+        "Internal: Unable to set NUMA memory policy: Invalid argument ('numa-node' is '63', ",
+      ],
+    ];
+    const files = cases.flatMap(([, , isolation = "worker"], i) => [
+      [
+        `wrong${i}/config.pbtxt`,
+        `${cores(`host_policy: "policy${i}"`)["cores/config.pbtxt"]}
+         parameters { key: "isolation" value { string_value: "${isolation}" } }`,
+      ],
+      [`wrong${i}/1/model.mjs`, CORES_JS],
+    ]);
+    await using served = await serve(
+      { ...cores(""), ...Object.fromEntries(files) },
+      { hostPolicies: Object.fromEntries(cases.map(([policy], i) => [`policy${i}`, policy])) },
+    );
+    const index = await served.triton.service.repositoryIndex(false);
+    for (const [i, [, reason]] of cases.entries()) {
+      expect(index.find(({ name }) => name === `wrong${i}`)?.reason).toContain(reason);
     }
+    expect(index.find(({ name }) => name === "cores")?.state).toBe("READY");
   });
 });

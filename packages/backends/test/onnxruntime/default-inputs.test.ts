@@ -61,20 +61,7 @@ const CONFIG = `input [
 
 const ENGINES: readonly OnnxEngine[] = ["worker", "native", "wasm"];
 
-/** A model in process, closed after the use. */
-async function bound<T>(
-  model: string | Uint8Array,
-  engine: OnnxEngine,
-  inputs: readonly TensorSpec[],
-  outputs: readonly TensorSpec[],
-  use: (infer: (given: Readonly<Record<string, unknown>>) => Promise<Values>, triton: Triton) => Promise<T>,
-): Promise<T> {
-  await using triton = new Triton();
-  const handle = triton.bind({ modelName: "m", inputs, outputs, inferFunc: onnxruntime({ model, engine }) });
-  return await use(async (given) => (await handle.infer(given as never)).y as never, triton);
-}
-
-/** The server of a repository with one model. */
+/** The server of a repository. */
 async function served<T>(
   files: Record<string, string | Uint8Array>,
   use: (triton: Triton, path: string) => Promise<T>,
@@ -90,29 +77,83 @@ const configured = (config: string, engine = "worker") => ({
   "m/config.pbtxt": `backend: "onnxruntime" ${config} parameters { key: "engine" value { string_value: "${engine}" } }`,
 });
 
-const reasonOf = (config: string, file: Uint8Array) =>
-  served({ ...configured(config), "m/1/model.onnx": file }, async (triton) => {
-    const [found] = await triton.service.repositoryIndex(false);
-    return found?.reason;
-  });
+const k = { name: "k", dims: [1], data: BigInt64Array.of(1n), elemType: "INT64" } as const;
+const place = (offset: number) => ({ external: { location: "data/weights.bin", offset } });
+const weight = { name: "w", dims: [1], data: Float32Array.of(2), ...place(0) };
+const far = { ...ten, name: "far", ...place(4) };
 
-describe.each(ENGINES)("an input with a default, on the engine %s", (engine) => {
-  it("has its default, and the value of a request that has one, whatever came before", async () => {
-    await bound(biased, engine, [X, BIAS], [Y], async (infer) => {
-      const x = [1, 2, 3];
-      const sums = async (bias?: readonly number[]) => [...(await infer({ x, ...(bias && { bias }) })).data];
-      expect(await Promise.all([sums(), sums([100]), sums(), sums([0]), sums()])).toEqual([
-        [11, 12, 13],
-        [101, 102, 103],
-        [11, 12, 13],
-        [1, 2, 3],
-        [11, 12, 13],
+/** `sum` = `x` + `bias`, `most` = the `k` largest of `x`, and `line` = 2 `x` + `far`, whose weights are in another file. */
+const defaults = onnxModel({
+  name: "defaults",
+  opset: 17,
+  inputs: [
+    value("x", "FLOAT", ["n"]),
+    value("bias", "FLOAT", [1]),
+    value("k", "INT64", [1]),
+    value("far", "FLOAT", [1]),
+  ],
+  outputs: [value("sum", "FLOAT", ["n"]), value("most", "FLOAT", ["k"]), value("line", "FLOAT", ["n"])],
+  initializers: [ten, k, weight, far],
+  nodes: [
+    { op: "Add", inputs: ["x", "bias"], outputs: ["sum"] },
+    { op: "TopK", inputs: ["x", "k"], outputs: ["most", "at"] },
+    { op: "Mul", inputs: ["x", "w"], outputs: ["p"] },
+    { op: "Add", inputs: ["p", "far"], outputs: ["line"] },
+  ],
+});
+const DEFAULTS = `input [
+    { name: "x" data_type: TYPE_FP32 dims: [ -1 ] },
+    { name: "bias" data_type: TYPE_FP32 dims: [ 1 ] optional: true },
+    { name: "k" data_type: TYPE_INT64 dims: [ 1 ] optional: true },
+    { name: "far" data_type: TYPE_FP32 dims: [ 1 ] optional: true }
+  ]
+  output [
+    { name: "sum" data_type: TYPE_FP32 dims: [ -1 ] },
+    { name: "most" data_type: TYPE_FP32 dims: [ -1 ] },
+    { name: "line" data_type: TYPE_FP32 dims: [ -1 ] }
+  ]`;
+
+it.each(ENGINES)(
+  "inputs have their defaults, or the value of the request, on the engine %s",
+  async (engine) => {
+    const files = {
+      ...configured(DEFAULTS, engine),
+      "m/1/model.onnx": defaults,
+      "m/1/data/weights.bin": new Uint8Array(Float32Array.of(2, 10).buffer),
+    };
+    await served(files, async (triton) => {
+      const ask = async (more: object = {}) => {
+        const { sum, most, line } = await triton.infer("m", { x: [3, 9, 5], ...more });
+        return [sum, most, line].map((output) => [...(output!.data as Float32Array)]);
+      };
+      const plain = [[13, 19, 15], [9], [16, 28, 20]];
+      const given = [
+        ask(),
+        ask({ bias: [100] }),
+        ask({ k: [2n] }),
+        ask({ far: [1] }),
+        ask({ bias: [0] }),
+        ask(),
+      ];
+      expect(await Promise.all(given)).toEqual([
+        plain,
+        [[103, 109, 105], [9], [16, 28, 20]],
+        [
+          [13, 19, 15],
+          [9, 5],
+          [16, 28, 20],
+        ],
+        [[13, 19, 15], [9], [7, 19, 11]],
+        [[3, 9, 5], [9], [16, 28, 20]],
+        plain,
       ]);
     });
-  });
+  },
+);
 
+describe("an input with a default", () => {
   it("is one over HTTP and gRPC, and in the metadata of the model", async () => {
-    const files = { ...configured(CONFIG, engine), "m/1/model.onnx": biased };
+    const files = { ...configured(CONFIG), "m/1/model.onnx": biased };
     await served(files, async (triton) => {
       const { addresses } = await triton.serve({ frontends: [http({ port: 0 }), grpc({ port: 0 })] });
       for (const client of [new HttpClient(addresses.http!.url), new GrpcClient(addresses.grpc!.url)]) {
@@ -132,22 +173,15 @@ describe.each(ENGINES)("an input with a default, on the engine %s", (engine) => 
     });
   });
 
-  it("decides the shape of an output", async () => {
-    const k = { name: "k", dims: [1], data: BigInt64Array.of(1n), elemType: "INT64" } as const;
-    const node: OnnxNode = { op: "TopK", inputs: ["x", "k"], outputs: ["y", "at"] };
-    const top = graphOf([["n"], ["k"]], k, [node]);
-    const inputs = [X, { name: "k", dtype: "INT64", shape: [1], optional: true }] as const;
-    await bound(top, engine, inputs, [Y], async (infer) => {
-      const x = [3, 9, 5];
-      expect((await infer({ x })).toArray()).toEqual([9]);
-      expect((await infer({ x, k: [2n] })).toArray()).toEqual([9, 5]);
-      expect((await infer({ x })).toArray()).toEqual([9]);
-    });
-  });
-});
-
-describe("an input with a default", () => {
-  it.each<[string, Uint8Array, Partial<TensorSpec>, unknown, unknown, unknown, unknown]>([
+  const FORMS: readonly (readonly [
+    string,
+    Uint8Array,
+    Partial<TensorSpec>,
+    unknown,
+    unknown,
+    unknown,
+    unknown,
+  ])[] = [
     [
       "a scalar",
       graphOf([["n"], ["n"]], { ...ten, dims: [] }, [add]),
@@ -245,78 +279,59 @@ describe("an input with a default", () => {
       [100],
       [101, 102],
     ],
-  ])("may be %s", async (_, file, type, x, plain, bias, other) => {
-    const dtype = toConfigDataType(type.dtype ?? "FP32");
-    const config = CONFIG.replaceAll("TYPE_FP32", dtype);
-    for (const engine of ["worker", "native"]) {
-      await served({ ...configured(config, engine), "m/1/model.onnx": file }, async (triton) => {
+  ];
+  it.each(["worker", "native"])("may be of any type and form, on the engine %s", async (engine) => {
+    const files = FORMS.flatMap(([, file, type], i) => {
+      const config = CONFIG.replaceAll("TYPE_FP32", toConfigDataType(type.dtype ?? "FP32"));
+      const text = configured(config, engine)["m/config.pbtxt"];
+      return [
+        [`m${i}/config.pbtxt`, text],
+        [`m${i}/1/model.onnx`, file],
+      ];
+    });
+    await served(Object.fromEntries(files), async (triton) => {
+      for (const [i, [what, , type, x, plain, bias, other]] of FORMS.entries()) {
         const decoded = async (given: Readonly<Record<string, unknown>>) => {
-          const { y } = await triton.infer("m", given as never);
+          const { y } = await triton.infer(`m${i}`, given as never);
           const values = (y as Values).toArray() as unknown[];
-          return dtype === "TYPE_STRING"
+          return type.dtype === "BYTES"
             ? values.map((one) => Buffer.from(one as Uint8Array).toString())
             : values;
         };
-        expect(await decoded({ x })).toEqual(plain);
-        expect(await decoded({ x, bias })).toEqual(other);
-        expect(await decoded({ x })).toEqual(plain);
-      });
-    }
+        const found = [await decoded({ x }), await decoded({ x, bias }), await decoded({ x })];
+        expect({ [what]: found }).toEqual({ [what]: [plain, other, plain] });
+      }
+    });
   });
 
-  it.each(ENGINES)(
-    "may be in a file of external data, beside weights that stay there: engine %s",
-    async (engine) => {
-      const place = (offset: number) => ({ external: { location: "data/weights.bin", offset } });
-      const weight = { name: "w", dims: [1], data: Float32Array.of(2), ...place(0) };
-      const tens = { ...ten, ...place(4) };
-      const nodes = [
-        { op: "Mul", inputs: ["x", "w"], outputs: ["p"] },
+  it("may be one of several, in a process of the instance", async () => {
+    const scale = { name: "scale", dims: [1], data: Float32Array.of(2), elemType: "FLOAT" } as const;
+    const file = onnxModel({
+      name: "two",
+      opset: 17,
+      inputs: [value("x", "FLOAT", ["n"]), value("scale", "FLOAT", [1]), value("bias", "FLOAT", [1])],
+      outputs: [value("y", "FLOAT", ["n"])],
+      initializers: [scale, ten],
+      nodes: [
+        { op: "Mul", inputs: ["x", "scale"], outputs: ["p"] },
         { ...add, inputs: ["p", "bias"] },
-      ];
-      const files = {
-        ...configured(CONFIG, engine),
-        "m/1/model.onnx": graphOf([["n"], ["n"]], tens, nodes, { initializers: [weight, tens] }),
-        "m/1/data/weights.bin": new Uint8Array(Float32Array.of(2, 10).buffer),
-      };
-      await served(files, async (triton) => {
-        expect([...(await triton.infer("m", { x: [3] })).y!.data]).toEqual([16]);
-        expect([...(await triton.infer("m", { x: [3], bias: [1] })).y!.data]).toEqual([7]);
-      });
-    },
-  );
-
-  it.each(["worker", "process"] as const)(
-    "may be one of several, in a %s of the instance",
-    async (isolation) => {
-      const scale = { name: "scale", dims: [1], data: Float32Array.of(2), elemType: "FLOAT" } as const;
-      const file = onnxModel({
-        name: "two",
-        opset: 17,
-        inputs: [value("x", "FLOAT", ["n"]), value("scale", "FLOAT", [1]), value("bias", "FLOAT", [1])],
-        outputs: [value("y", "FLOAT", ["n"])],
-        initializers: [scale, ten],
-        nodes: [
-          { op: "Mul", inputs: ["x", "scale"], outputs: ["p"] },
-          { ...add, inputs: ["p", "bias"] },
-        ],
-      });
-      await using triton = new Triton();
-      const handle = triton.bind({
-        modelName: "m",
-        inputs: [X, { ...BIAS, name: "scale" }, BIAS],
-        outputs: [Y],
-        config: { instanceGroup: [{ isolation }] },
-        inferFunc: onnxruntime({ model: file }),
-      });
-      const sums = async (more: object) => [...(await handle.infer({ x: [1, 2], ...more })).y.data];
-      expect(await sums({})).toEqual([12, 14]);
-      expect(await sums({ scale: [3] })).toEqual([13, 16]);
-      expect(await sums({ bias: [1] })).toEqual([3, 5]);
-      expect(await sums({ scale: [0], bias: [1] })).toEqual([1, 1]);
-      expect(await sums({})).toEqual([12, 14]);
-    },
-  );
+      ],
+    });
+    await using triton = new Triton();
+    const handle = triton.bind({
+      modelName: "m",
+      inputs: [X, { ...BIAS, name: "scale" }, BIAS],
+      outputs: [Y],
+      config: { instanceGroup: [{ isolation: "process" }] },
+      inferFunc: onnxruntime({ model: file }),
+    });
+    const sums = async (more: object) => [...(await handle.infer({ x: [1, 2], ...more })).y.data];
+    expect(await sums({})).toEqual([12, 14]);
+    expect(await sums({ scale: [3] })).toEqual([13, 16]);
+    expect(await sums({ bias: [1] })).toEqual([3, 5]);
+    expect(await sums({ scale: [0], bias: [1] })).toEqual([1, 1]);
+    expect(await sums({})).toEqual([12, 14]);
+  });
 
   it("is not an input of a model without a configuration, or one that does not say 'optional'", async () => {
     await served({ "m/1/model.onnx": biased }, async (triton) => {
@@ -369,42 +384,60 @@ describe("an input with a default", () => {
   });
   const required = CONFIG.replace("optional: true", "");
 
-  it.each<[string, string, Uint8Array, string]>([
-    ["without 'optional'", required, biased, "configuration expects 2 inputs, model provides 1"],
-    ["of a required input", CONFIG, noDefault, "configuration expects 1 inputs, model provides 2"],
-    [
-      "of a weight that is not an input",
-      CONFIG,
-      weightAlone,
-      "unexpected inference input 'bias', allowed inputs are: x",
-    ],
-    ["of a sparse weight", CONFIG, sparseDefault, "unexpected inference input 'bias', allowed inputs are: x"],
-    [
-      "with a batch axis",
-      `max_batch_size: 4 ${CONFIG}`,
-      biased,
-      "optional input 'bias' is not supported for models that support batching",
-    ],
-    [
-      "of another type",
-      CONFIG.replace(/TYPE_FP32(?= dims: \[ 1)/, "TYPE_FP64"),
-      biased,
-      "expects datatype TYPE_FP64 for input 'bias', model provides TYPE_FP32",
-    ],
-    [
-      "of another shape",
-      CONFIG.replace("dims: [ 1 ]", "dims: [ 2 ]"),
-      biased,
-      "the model expects 1 dimensions (shape [1]) but the model configuration specifies 1 dimensions (shape [2])",
-    ],
-    [
-      "of a model in another precision",
-      `${CONFIG} optimization { execution_accelerators { cpu_execution_accelerator [ { name: "cpu" parameters { key: "precision_mode" value: "INT8" } } ] } }`,
-      biased,
-      "precision_mode INT8: expected no optional input, because another form keeps no default, got 'bias'",
-    ],
-  ])("is refused by name: %s", async (_, config, file, reason) => {
-    expect(await reasonOf(config, file)).toContain(reason);
+  it("is refused by name", async () => {
+    const cases: readonly (readonly [string, string, Uint8Array, string])[] = [
+      ["without 'optional'", required, biased, "configuration expects 2 inputs, model provides 1"],
+      ["of a required input", CONFIG, noDefault, "configuration expects 1 inputs, model provides 2"],
+      [
+        "of a weight that is not an input",
+        CONFIG,
+        weightAlone,
+        "unexpected inference input 'bias', allowed inputs are: x",
+      ],
+      [
+        "of a sparse weight",
+        CONFIG,
+        sparseDefault,
+        "unexpected inference input 'bias', allowed inputs are: x",
+      ],
+      [
+        "with a batch axis",
+        `max_batch_size: 4 ${CONFIG}`,
+        biased,
+        "optional input 'bias' is not supported for models that support batching",
+      ],
+      [
+        "of another type",
+        CONFIG.replace(/TYPE_FP32(?= dims: \[ 1)/, "TYPE_FP64"),
+        biased,
+        "expects datatype TYPE_FP64 for input 'bias', model provides TYPE_FP32",
+      ],
+      [
+        "of another shape",
+        CONFIG.replace("dims: [ 1 ]", "dims: [ 2 ]"),
+        biased,
+        "the model expects 1 dimensions (shape [1]) but the model configuration specifies 1 dimensions (shape [2])",
+      ],
+      [
+        "of a model in another precision",
+        `${CONFIG} optimization { execution_accelerators { cpu_execution_accelerator [ { name: "cpu" parameters { key: "precision_mode" value: "INT8" } } ] } }`,
+        biased,
+        "precision_mode INT8: expected no optional input, because another form keeps no default, got 'bias'",
+      ],
+    ];
+    const files = cases.flatMap(([, config, file], i) => [
+      [`m${i}/config.pbtxt`, configured(config)["m/config.pbtxt"]],
+      [`m${i}/1/model.onnx`, file],
+    ]);
+    await served(Object.fromEntries(files), async (triton) => {
+      const rows = await triton.service.repositoryIndex(false);
+      for (const [i, [what, , , reason]] of cases.entries()) {
+        expect([what, rows.find(({ name }) => name === `m${i}`)?.reason]).toEqual([
+          what,
+          expect.stringContaining(reason),
+        ]);
+      }
+    });
   });
 
   it("is refused in process by name", async () => {

@@ -1,4 +1,5 @@
 import {
+  cpSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -12,7 +13,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { textGeneration } from "@tritonjs/llm";
 import { Tensor } from "@tritonjs/protocol";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Program } from "../../../../test/support/program.js";
 import type { CachedPrefix, KvLayout, KvSlice } from "../../src/decoder/forward-pass.js";
 import { BLOCK_TOKENS, KeptPrefixes } from "../../src/decoder/kept-prefixes.js";
@@ -35,6 +36,8 @@ afterEach(async () => {
 
 const TELL_TEXT = fileURLToPath(new URL("../support/tell-text.mjs", import.meta.url));
 const STEP = 16;
+/** Runs of a prompt's end, which is shorter than a block. */
+const REST = Math.ceil(BLOCK_TOKENS / STEP);
 const PROMPT = "Once there was a red dog who lived in a big house with Tom and Mia. ".repeat(12);
 
 /** Starts a server, which computes a prompt in steps of 16 tokens. */
@@ -61,40 +64,51 @@ async function tellOnce(prompt = PROMPT, options = {}) {
   return told;
 }
 
+/** The files and the text of a server that computed the prompt, which are computed once. */
+let record: Promise<{ readonly told: Awaited<ReturnType<typeof tell>>; readonly files: string }> | undefined;
+afterAll(async () => rmSync((await record)?.files ?? "", { recursive: true, force: true }));
+
+async function recorded() {
+  record ??= (async () => {
+    const told = await tellOnce();
+    const copy = mkdtempSync(join(tmpdir(), "recorded-prefixes-"));
+    cpSync(folder, copy, { recursive: true });
+    return { told, files: copy };
+  })();
+  const { told, files } = await record;
+  cpSync(files, folder, { recursive: true });
+  return told;
+}
+
 const files = () => readdirSync(folder).sort();
 
 describe("a server with a directory of prefixes", () => {
-  it("computes only the end of a prompt that an earlier server has computed, and writes the same text", async () => {
-    const first = await tellOnce();
+  it("computes only the rest of a prompt that an earlier server has computed, and writes the same text", async () => {
+    const first = await recorded();
     expect(files().length).toBeGreaterThan(2);
     expect(files().every((name) => /^[0-9a-f]{64}\.kv$/.test(name))).toBe(true);
     expect(statSync(join(folder, files()[0]!)).mode & 0o077).toBe(0);
-    const second = await tellOnce();
+    const teller = start();
+    const second = await tell(teller);
     expect(second.text).toBe(first.text);
-    const rest = Math.ceil(BLOCK_TOKENS / STEP);
-    expect(second.runs).toBeLessThanOrEqual(rest + 3);
-    expect(first.runs).toBeGreaterThan(4 * rest);
-    expect(warnings).toEqual([]);
-  });
-
-  it("computes the rest of a prompt that only begins alike", async () => {
-    await tellOnce();
-    const begins = PROMPT.slice(0, PROMPT.length / 2);
-    const other = await tellOnce(`${begins}The cat came home. `);
-    const alone = await tellOnce(`${begins}The cat came home. `, { prefixDirectory: undefined });
-    expect(other.text).toBe(alone.text);
-    expect(other.runs).toBeLessThan(alone.runs / 2);
+    expect(second.runs).toBeLessThanOrEqual(REST + 3);
+    expect(first.runs).toBeGreaterThan(4 * REST);
+    const other = `${PROMPT.slice(0, PROMPT.length / 2)}The cat came home. `;
+    const alone = await tellOnce(other, { prefixDirectory: undefined });
+    const begun = await tell(teller, other);
+    expect(begun.text).toBe(alone.text);
+    expect(begun.runs).toBeLessThan(alone.runs / 2);
     expect(warnings).toEqual([]);
   });
 
   it("shares it with a process beside it", async () => {
-    const mine = await tellOnce();
+    const mine = await recorded();
     const written = files();
     const program = Program.node(TELL_TEXT, [STORIES, folder, PROMPT, String(STEP)], folder);
     const { stdout, stderr, code } = await program.ended;
     expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
     expect(JSON.parse(stdout)).toEqual({ text: mine.text, runs: expect.any(Number) });
-    expect(JSON.parse(stdout).runs).toBeLessThanOrEqual(Math.ceil(BLOCK_TOKENS / STEP) + 3);
+    expect(JSON.parse(stdout).runs).toBeLessThanOrEqual(REST + 3);
     expect(files()).toEqual(written);
   });
 
@@ -110,29 +124,15 @@ describe("a server with a directory of prefixes", () => {
     expect(files().every((name) => name.endsWith(".kv"))).toBe(true);
     const again = await tellOnce(prompts[1]);
     expect(again.text).toBe(told[0]![1]!.text);
-    expect(again.runs).toBeLessThanOrEqual(Math.ceil(BLOCK_TOKENS / STEP) + 3);
+    expect(again.runs).toBeLessThanOrEqual(REST + 3);
     expect(warnings).toEqual([]);
   });
 
-  it.each([
-    ["cut", (path: string) => truncateSync(path, statSync(path).size - 7), /got \d+ bytes instead of \d+$/],
-    ["empty", (path: string) => writeFileSync(path, ""), /got another file$/],
-    ["changed", (path: string) => flip(path, -1), /got a wrong checksum$/],
-    ["of a later format", (path: string) => flip(path, 8), /got version \d+ of the format instead of 1$/],
-    [
-      "another prefix's",
-      (path: string, other: Buffer) => writeFileSync(path, other),
-      /got the prefix of another name$/,
-    ],
-  ])("ignores files that are %s with one line, and writes them again", async (_, spoil, line) => {
-    const first = await tellOnce();
-    const paths = files().map((name) => join(folder, name));
-    const contents = paths.map((path) => readFileSync(path));
-    for (const [i, path] of paths.entries()) spoil(path, contents.at(i - 1)!);
-    const second = await tellOnce();
-    expect(second).toEqual(first);
-    expect(warnings).toEqual([expect.stringMatching(line)]);
-    expect(warnings[0]).toContain(`ignored ${folder}`);
+  it("ignores spoiled files with one line, and writes them again", async () => {
+    const first = await recorded();
+    for (const name of files()) truncateSync(join(folder, name), statSync(join(folder, name)).size - 7);
+    expect(await tellOnce()).toEqual(first);
+    expect(warnings).toEqual([expect.stringMatching(/got \d+ bytes instead of \d+$/)]);
     const third = await tellOnce();
     expect(third.text).toBe(first.text);
     expect(third.runs).toBeLessThan(first.runs / 2);
@@ -150,7 +150,7 @@ describe("a server with a directory of prefixes", () => {
   });
 
   it("answers while the directory cannot be written", async () => {
-    const first = await tellOnce();
+    const first = await recorded();
     const teller = start();
     await tell(teller);
     rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
@@ -164,7 +164,7 @@ describe("a server with a directory of prefixes", () => {
   });
 
   it("is cancelled, closed and asked by many at once without a trace", async () => {
-    const { text } = await tellOnce();
+    const { text } = await recorded();
     const teller = start();
     const leaving = new AbortController();
     const gone = teller.all({ prompt: PROMPT, sampling: { max_tokens: 4 }, signal: leaving.signal });
@@ -243,6 +243,31 @@ describe("the files of prefixes", () => {
     const found = await (await keep("a", datatype)).load(tokens, 0);
     expect(found).toMatchObject({ length: 144, start: 0, row: 0 });
     expect(valuesOf(found!, datatype)).toEqual(valuesOf(prefix.past, datatype, 144));
+  });
+
+  it.each([
+    ["cut", (path: string) => truncateSync(path, statSync(path).size - 7), /got \d+ bytes instead of \d+$/],
+    ["empty", (path: string) => writeFileSync(path, ""), /got another file$/],
+    ["changed", (path: string) => flip(path, -1), /got a wrong checksum$/],
+    ["of a later format", (path: string) => flip(path, 8), /got version \d+ of the format instead of 1$/],
+    [
+      "another prefix's",
+      (path: string, other: Buffer) => writeFileSync(path, other),
+      /got the prefix of another name$/,
+    ],
+  ])("that are %s are ignored with one line, and written again", async (_, spoil, line) => {
+    const prefix = computed(tokens, "FP32");
+    await (await keep("a", "FP32", prefix)).save();
+    const paths = files().map((name) => join(folder, name));
+    const contents = paths.map((path) => readFileSync(path));
+    for (const [i, path] of paths.entries()) spoil(path, contents.at(i - 1)!);
+    const second = await keep("a", "FP32", prefix);
+    expect(await second.load(tokens, 0)).toBeUndefined();
+    expect(warnings).toEqual([expect.stringMatching(line)]);
+    expect(warnings[0]).toContain(`ignored ${folder}`);
+    await second.save();
+    expect((await (await keep("a", "FP32")).load(tokens, 0))?.length).toBe(144);
+    expect(warnings.length).toBe(1);
   });
 
   it("belong to one model, one data type and one beginning", async () => {

@@ -1,5 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { expect, it } from "vitest";
+import { type GrammarAnswer, GrammarJobs, type GrammarRequest } from "../../src/structured/grammar-jobs.js";
+import { TokenBytes } from "../../src/structured/token-masks.js";
+import { HOSTILE_FORMATS } from "./hostile-formats.js";
 
 /** Constrains texts to 2,000 formats, of which some are hostile, and prints how they ended. */
 const PROGRAM = `
@@ -36,4 +39,23 @@ it("keeps 2,000 distinct schemas within a heap of 200 MB", () => {
   const { read, refused, megabytes } = JSON.parse(stdout);
   expect({ read, refused }).toEqual({ read: 1980, refused: 20 });
   expect(megabytes).toBeLessThan(500);
+});
+
+it.each(Object.entries(HOSTILE_FORMATS))("a format ends within its steps: %s", (_, format) => {
+  const texts = ["<end>", ...Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i))];
+  const requests: GrammarRequest[] = [{ type: "begin", text: 1, format: JSON.stringify(format) }];
+  const answers: GrammarAnswer[] = [];
+  let looks = 0;
+  const jobs = new GrammarJobs(new TokenBytes(texts, "raw", texts.length), [0], false, 2 ** 26, {
+    next: () => {
+      looks++;
+      return requests.shift();
+    },
+    answer: (answer) => answers.push(answer),
+  });
+  jobs.run();
+  expect(answers).toHaveLength(1);
+  // Three tries, with a look at other work every 2,000 steps.
+  expect(looks).toBeLessThan((8_000 + 60_000 + 600_000) / 2_000 + 9);
+  expect(jobs.bytes).toBeLessThan(2 ** 25);
 });

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
 import { tokenizer } from "@tritonjs/llm/tokenizer";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 
 const fixtures = fileURLToPath(new URL("fixtures", import.meta.url));
@@ -23,8 +23,10 @@ async function refusal(call: Promise<unknown>): Promise<string> {
 }
 
 describe("a tokenizer that is bound", () => {
+  const triton = new Triton();
+  afterAll(() => triton.close());
+
   it("makes tokens of texts, padded to the longest of a request, and texts of tokens", async () => {
-    await using triton = new Triton();
     const encode = triton.bind({ modelName: "encode", inferFunc: tokenizer({ directory }) });
     const decode = triton.bind({
       modelName: "decode",
@@ -45,7 +47,6 @@ describe("a tokenizer that is bound", () => {
   });
 
   it("makes pairs, and sentences of the second texts, one for each", async () => {
-    await using triton = new Triton();
     const pairs = triton.bind({
       modelName: "pairs",
       inferFunc: tokenizer({ directory, pairTemplate: "the {} house" }),
@@ -56,11 +57,10 @@ describe("a tokenizer that is bound", () => {
   });
 
   it("takes several texts without a batch axis", async () => {
-    await using triton = new Triton();
     const config = { batching: false };
-    const encode = triton.bind({ modelName: "encode", inferFunc: tokenizer({ directory }), config });
+    const encode = triton.bind({ modelName: "encode-1", inferFunc: tokenizer({ directory }), config });
     const back = tokenizer({ directory, direction: "decode" });
-    const decode = triton.bind({ modelName: "decode", inferFunc: back, config });
+    const decode = triton.bind({ modelName: "decode-1", inferFunc: back, config });
     const { input_ids } = await encode.infer({ text: [["the red house"], ["Anna"]] });
     expect(input_ids!.shape).toEqual([2, 5]);
     const { text } = await decode.infer({ ids: input_ids! });
@@ -68,7 +68,6 @@ describe("a tokenizer that is bound", () => {
   });
 
   it("works on the caller's thread with isolation 'inline'", async () => {
-    await using triton = new Triton();
     const inline = triton.bind({
       modelName: "inline",
       inferFunc: tokenizer({ directory }),
@@ -82,13 +81,12 @@ describe("a tokenizer that is bound", () => {
     ["t5", "a word of pieces"],
     ["bert", "words"],
   ])("leaves turns of the loop to others while %s encodes %s inline", async (kind, what) => {
-    await using triton = new Triton();
     const inline = triton.bind({
-      modelName: "inline",
+      modelName: `inline-${kind}`,
       inferFunc: tokenizer({ directory: new URL(`fixtures/${kind}`, import.meta.url) }),
       config: { instanceGroup: [{ isolation: "inline" }] },
     });
-    const text = what === "words" ? "the red house ".repeat(20_000) : "house".repeat(50_000);
+    const text = what === "words" ? "the red house ".repeat(6_000) : "house".repeat(12_000);
     let turns = 0;
     let settled = false;
     const answer = inline.inferSample({ text: [text] }).then(() => {
@@ -124,37 +122,81 @@ describe("a tokenizer that is bound", () => {
   });
 });
 
-const SILENT = { error() {}, warn() {}, info() {}, debug() {} };
+/** Models that are refused: what is wrong, their configuration, their file and the reason. */
+const REFUSED: readonly (readonly [what: string, config: string, file: string, reason: string])[] = [
+  ["no file", "", "", "expected the file"],
+  ["a file that is not JSON", "", "tokens", "tokenizer.json: expected a JSON object, got Unexpected token"],
+  ["a list", "", "[]", "tokenizer.json: expected a JSON object, got a list"],
+  ["another document", "", "{}", "expected a tokenizer of Hugging Face, got"],
+  [
+    "an unknown parameter",
+    'parameters { key: "length" value: { string_value: "5" } }',
+    bert,
+    "expected only the parameters add_special_tokens,",
+  ],
+  [
+    "a wrong parameter",
+    'parameters { key: "max_length" value: { string_value: "many" } }',
+    bert,
+    "expected a number, got 'many'",
+  ],
+  [
+    "no room for text",
+    'parameters { key: "max_length" value: { string_value: "2" } }',
+    bert,
+    "maxLength: expected more than the 2 special tokens of this tokenizer, got 2",
+  ],
+  [
+    "another output",
+    'output [ { name: "tokens" data_type: TYPE_INT64 dims: [ -1 ] } ]',
+    bert,
+    "expected outputs of input_ids, attention_mask, token_type_ids, got 'tokens'",
+  ],
+];
 
-/** A repository with one tokenizer, which is served; its other model shows that it keeps serving. */
-async function serving(config: string, file = bert) {
-  const models = await RepositoryOnDisk.create({
-    "tokens/config.pbtxt": `backend: "tokenizer"\n${config}`,
-    ...(file === "" ? { "tokens/1/": "" } : { "tokens/1/tokenizer.json": file }),
-    "same/1/model.mjs": "export default (requests) => requests.map(({ inputs }) => ({ y: inputs.x }));",
-    "same/config.pbtxt": `backend: "javascript" default_model_filename: "model.mjs" max_batch_size: 4
-      input [ { name: "x" data_type: TYPE_FP32 dims: [ 1 ] } ] output [ { name: "y" data_type: TYPE_FP32 dims: [ 1 ] } ]`,
-  });
-  const triton = new Triton({ modelRepository: models.path, exitOnError: false, logger: SILENT });
-  await triton.ready();
-  return {
-    triton,
-    reason: async () => {
-      const rows = await triton.service.repositoryIndex(false);
-      expect(rows.find(({ name }) => name === "same")!.state).toBe("READY");
-      return rows.find(({ name }) => name === "tokens")!.reason;
-    },
-    async [Symbol.asyncDispose]() {
-      await triton.close();
-      await models[Symbol.asyncDispose]();
-    },
-  };
-}
+/** Models that are served, by their configuration. */
+const SERVED: Readonly<Record<string, string>> = {
+  tokens: "",
+  labels: `
+    input [ { name: "sequence" data_type: TYPE_STRING dims: [ 1 ] }, { name: "labels" data_type: TYPE_STRING dims: [ -1 ] } ]
+    output [ { name: "input_ids" data_type: TYPE_INT32 dims: [ -1, -1 ] }, { name: "attention_mask" data_type: TYPE_INT32 dims: [ -1, -1 ] } ]
+    parameters { key: "pair_template" value: { string_value: "it is {}." } }
+    parameters { key: "padding" value: { string_value: "max_length" } }
+    parameters { key: "max_length" value: { string_value: "16" } }`,
+  decodes: `max_batch_size: 8
+    input [ { name: "answer" data_type: TYPE_INT32 dims: [ -1 ] } ]
+    output [ { name: "said" data_type: TYPE_STRING dims: [ 1 ] } ]`,
+  limited: `
+    parameters { key: "max_bytes" value: { string_value: "100" } }
+    parameters { key: "max_length" value: { string_value: "6" } }
+    parameters { key: "truncation" value: { string_value: "none" } }`,
+};
 
 describe("a tokenizer of a repository", () => {
+  let triton: Triton;
+  let models: RepositoryOnDisk;
+
+  beforeAll(async () => {
+    const files: Record<string, string> = {};
+    const add = (name: string, config: string, file: string) => {
+      files[`${name}/config.pbtxt`] = `backend: "tokenizer"\n${config}`;
+      files[`${name}/1/${file === "" ? "" : "tokenizer.json"}`] = file;
+    };
+    for (const [name, config] of Object.entries(SERVED)) add(name, config, bert);
+    for (const [i, [, config, file]] of REFUSED.entries()) add(`refused${i}`, config, file);
+    models = await RepositoryOnDisk.create(files);
+    const logger = { error() {}, warn() {}, info() {}, debug() {} };
+    triton = new Triton({ modelRepository: models.path, exitOnError: false, logger });
+    await triton.ready();
+  });
+
+  afterAll(async () => {
+    await triton.close();
+    await models[Symbol.asyncDispose]();
+  });
+
   it("completes its configuration, and answers over HTTP", async () => {
-    await using server = await serving("");
-    const { addresses } = await server.triton.serve({ frontends: [http({ port: 0 })] });
+    const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
     const url = `${addresses.http!.url}/v2/models/tokens`;
     expect(await (await fetch(`${url}/config`)).json()).toMatchObject({
       backend: "tokenizer",
@@ -179,13 +221,7 @@ describe("a tokenizer of a repository", () => {
   });
 
   it("takes names, data types and dims from its configuration, and options from its parameters", async () => {
-    await using server = await serving(`
-      input [ { name: "sequence" data_type: TYPE_STRING dims: [ 1 ] }, { name: "labels" data_type: TYPE_STRING dims: [ -1 ] } ]
-      output [ { name: "input_ids" data_type: TYPE_INT32 dims: [ -1, -1 ] }, { name: "attention_mask" data_type: TYPE_INT32 dims: [ -1, -1 ] } ]
-      parameters { key: "pair_template" value: { string_value: "it is {}." } }
-      parameters { key: "padding" value: { string_value: "max_length" } }
-      parameters { key: "max_length" value: { string_value: "16" } }`);
-    const call = (labels: string[]) => server.triton.infer("tokens", { sequence: ["the red house"], labels });
+    const call = (labels: string[]) => triton.infer("labels", { sequence: ["the red house"], labels });
     const { input_ids, attention_mask } = await call(["red", "tiny", "a child"]);
     expect(input_ids).toMatchObject({ dtype: "int32", shape: [3, 16] });
     expect(attention_mask!.shape).toEqual([3, 16]);
@@ -196,23 +232,16 @@ describe("a tokenizer of a repository", () => {
   });
 
   it("decodes if its input has integers", async () => {
-    await using server = await serving(`max_batch_size: 8
-      input [ { name: "answer" data_type: TYPE_INT32 dims: [ -1 ] } ]
-      output [ { name: "said" data_type: TYPE_STRING dims: [ 1 ] } ]`);
-    const { said } = await server.triton.infer("tokens", { answer: [[2, 3]] });
+    const { said } = await triton.infer("decodes", { answer: [[2, 3]] });
     expect(said!.shape).toEqual([1, 1]);
-    expect(await refusal(server.triton.infer("tokens", { answer: [[5, 9999]] }))).toContain(
+    expect(await refusal(triton.infer("decodes", { answer: [[5, 9999]] }))).toContain(
       "input 'answer': expected token numbers from 0 to ",
     );
   });
 
   it("refuses texts that are not UTF-8, empty, too large or too long; others of a batch are answered", async () => {
-    await using server = await serving(`
-      parameters { key: "max_bytes" value: { string_value: "100" } }
-      parameters { key: "max_length" value: { string_value: "6" } }
-      parameters { key: "truncation" value: { string_value: "none" } }`);
     const call = (...texts: (string | Uint8Array)[]) =>
-      server.triton.infer("tokens", { text: texts.map((text) => [text]) });
+      triton.infer("limited", { text: texts.map((text) => [text]) });
     const [bytes, empty, large, long, good] = await Promise.all([
       refusal(call("red", Uint8Array.of(0x61, 0xff))),
       refusal(call("")),
@@ -227,37 +256,11 @@ describe("a tokenizer of a repository", () => {
     expect(good.input_ids!.shape).toEqual([1, 5]);
   });
 
-  it.each([
-    ["no file", "", "", "expected the file"],
-    ["a file that is not JSON", "", "tokens", "tokenizer.json: expected a JSON object, got Unexpected token"],
-    ["a list", "", "[]", "tokenizer.json: expected a JSON object, got a list"],
-    ["another document", "", "{}", "expected a tokenizer of Hugging Face, got"],
-    [
-      "an unknown parameter",
-      'parameters { key: "length" value: { string_value: "5" } }',
-      bert,
-      "model 'tokens': expected only the parameters add_special_tokens,",
-    ],
-    [
-      "a wrong parameter",
-      'parameters { key: "max_length" value: { string_value: "many" } }',
-      bert,
-      "parameter 'max_length' of model 'tokens': expected a number, got 'many'",
-    ],
-    [
-      "no room for text",
-      'parameters { key: "max_length" value: { string_value: "2" } }',
-      bert,
-      "maxLength: expected more than the 2 special tokens of this tokenizer, got 2",
-    ],
-    [
-      "another output",
-      'output [ { name: "tokens" data_type: TYPE_INT64 dims: [ -1 ] } ]',
-      bert,
-      "expected outputs of input_ids, attention_mask, token_type_ids, got 'tokens'",
-    ],
-  ])("with %s is not loaded, and the other model is", async (_, config, file, reason) => {
-    await using server = await serving(config, file);
-    expect(await server.reason()).toContain(reason);
-  });
+  it.each(REFUSED.map(([what, , , reason], i) => [what, i, reason] as const))(
+    "with %s is not loaded, and other models are",
+    async (_what, i, reason) => {
+      const rows = await triton.service.repositoryIndex(false);
+      expect(rows.find(({ name }) => name === `refused${i}`)?.reason).toContain(reason);
+    },
+  );
 });
