@@ -1,13 +1,18 @@
 import {
   assertOptions,
+  type BFloat16Bits,
+  type Elements,
   errorFor,
   errorWithoutStack,
+  type Float16Bits,
   INFER_OPTION_TYPES,
   type InferOptions,
   isDecoupled,
+  isHalfArray,
+  isNdArray,
   onAbort,
   optionTypes,
-  type Tensor,
+  Tensor,
   TritonError,
   timeoutError,
 } from "@tritonjs/protocol";
@@ -172,13 +177,31 @@ export async function inferByName(
     .some(({ state, version }) => state === "READY" && (modelVersion ?? version) === version);
   if (!isServed && (startUp.underWay || registry.isLoading(modelName))) {
     // The caller may change its arrays during the wait.
-    values = structuredClone(inputs);
+    values = Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, copyOf(value)]));
     if (registry.versions(modelName).length === 0) await startUp.over;
     await registry.loading(modelName);
   }
   const model = registry.find(modelName, modelVersion === undefined ? "" : String(modelVersion));
   return inferInProcess(model, values, withChoice(model, options, modelVersion), "given");
 }
+
+/** A copy with memory of its own. `structuredClone` alone would turn tensors, and bits of FP16 and BF16, into other values. */
+function copyOf(value: unknown): unknown {
+  if (isHalves(value)) return value.slice();
+  if (value instanceof Tensor) {
+    const { datatype, shape, source } = value;
+    if (source !== undefined) return value;
+    return Tensor.fromElements(datatype, [...shape], copyOf(value.elements) as Elements);
+  }
+  if (Array.isArray(value) && value.some(isHalves)) return value.map(copyOf);
+  const copy = structuredClone(value);
+  // The copy of an ndarray has its own fields, of which the elements need their class.
+  if (isNdArray(value) && isHalves(value.data)) Object.assign(copy as object, { data: value.data.slice() });
+  return copy;
+}
+
+const isHalves = (value: unknown): value is Float16Bits | BFloat16Bits =>
+  value instanceof Uint16Array && isHalfArray(value);
 
 /** Options of a call for which a version was looked up. Without a version, a router may choose another. */
 export function withChoice<O extends NestedOptions>(

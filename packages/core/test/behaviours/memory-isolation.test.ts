@@ -1,4 +1,4 @@
-import { batch, sample, Triton } from "@tritonjs/core";
+import { BFloat16Bits, batch, type DataType, Float16Bits, sample, Tensor, Triton } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
 import ndarray from "ndarray";
 import { describe, expect, it } from "vitest";
@@ -37,6 +37,27 @@ describe("a caller that changes its arrays after infer()", () => {
       }
     });
   }
+
+  it.each<[string, DataType, (bits: Uint16Array) => unknown]>([
+    ["bits of FP16", "FP16", (bits) => new Float16Bits(bits.buffer)],
+    ["bits of BF16", "BF16", (bits) => new BFloat16Bits(bits.buffer)],
+    ["rows of bits", "FP16", (bits) => [new Float16Bits(bits.buffer)]],
+    ["an ndarray of bits", "FP16", (bits) => ndarray(new Float16Bits(bits.buffer) as never, [1, 2])],
+    ["a tensor", "FP16", (bits) => Tensor.fromElements("FP16", [1, 2], bits)],
+  ])("does not change %s that it sent while the model loads", async (_, dtype, form) => {
+    await using triton = new Triton();
+    triton.bind({
+      modelName: "m",
+      inputs: [{ name: "x", dtype, shape: [2] }],
+      outputs: [{ name: "y", dtype, shape: [2] }],
+      inferFunc: batch(({ x }) => ({ y: x })),
+    });
+    const bits = Uint16Array.of(1, 2);
+    const answer = triton.infer("m", { x: form(bits) });
+    bits.fill(9);
+    const data = (await answer).y!.data as unknown as Float16Bits;
+    expect([...new Uint16Array(data.buffer, data.byteOffset, 2)]).toEqual([1, 2]);
+  });
 
   it("does not change the bytes that it sent, including pooled Buffers", async () => {
     await using triton = new Triton();
