@@ -30,7 +30,7 @@ const ALONE = [
   "packages/cli/test/tools/{capture-replay,replay/replay.documentation}.test.ts",
   "test/examples/next-routes.test.ts",
   "packages/backends/test/{host-policies,media/fbank-backend,trees/bound-trees}.test.ts",
-  "packages/backends/test/onnxruntime/{repository-threads,native/bound-memory}.test.ts",
+  "packages/backends/test/onnxruntime/repository-threads.test.ts",
 ];
 
 /** These start browsers, installs and programs, which take a busy machine minutes. */

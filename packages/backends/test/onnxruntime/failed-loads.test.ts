@@ -1,13 +1,11 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
-import { python } from "@tritonjs/backends/python";
 import { batch, type Logger, type ModelHandle, Triton } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { outcomeOf, outcomesOf, thrownBy } from "../../../../test/support/outcome.js";
-import { hasPython, patientPython, withoutPython } from "../../../../test/support/python.js";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 
 const specs = { modelName: "m", inputs: echoInputs, outputs: echoOutputs } as const;
@@ -22,8 +20,6 @@ const FILES = {
   "empty.mjs": "export {};\n",
   "syntax.cjs": "module.exports = (requests) => requests;\nif (a {\n",
   "broken.onnx": "this is not a model",
-  "model.py":
-    "class TritonPythonModel:\n    def initialize(self, args):\n        raise RuntimeError('no licence')\n",
 };
 
 let files: RepositoryOnDisk;
@@ -129,16 +125,6 @@ describe("a model of the program that cannot be loaded", () => {
     await expectReported(logger, handle, "still cold");
   });
 
-  it.skipIf(!hasPython)(
-    `is logged once for a Python model whose initialize raises${withoutPython}`,
-    async () => {
-      const logger = new ErrorLines();
-      triton = new Triton({ logger, backendConfig: patientPython });
-      const handle = triton.bind({ ...specs, inferFunc: python({ model: fileUrl("model.py") }) });
-      await expectReported(logger, handle, "no licence");
-    },
-  );
-
   it("is rejected by bind when its file is missing or is not a model", () => {
     triton = new Triton();
     const missing = new URL("../../../../test/core/nowhere.mjs", import.meta.url);
@@ -167,18 +153,20 @@ describe("a model of the program that cannot be loaded", () => {
 
   it("is a warning of the process without a logger, once", async () => {
     const warnings: Error[] = [];
+    let tell = () => {};
     const warned = new Promise<void>((resolve) => {
-      process.on("warning", listen);
-      function listen(warning: Error): void {
-        warnings.push(warning);
-        resolve();
-      }
+      tell = resolve;
     });
+    const listen = (warning: Error) => {
+      warnings.push(warning);
+      tell();
+    };
+    process.on("warning", listen);
+    onTestFinished(() => void process.off("warning", listen));
     triton = new Triton();
     triton.bind({ ...specs, inferFunc: fixture("throws-while-loading") });
     await warned;
     await triton.close();
-    process.removeAllListeners("warning");
     expect(warnings.map(({ name }) => name)).toEqual(["TritonError"]);
     expect(warnings[0]!.message).toMatch(
       /^failed to load 'm' version 1: Internal: .*the weights are missing/,

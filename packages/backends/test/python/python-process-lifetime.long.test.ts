@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -136,3 +137,24 @@ describe.skipIf(!hasPython)(`a Python model that is killed under load${withoutPy
     expect(new Set([...failed, DIED])).toEqual(new Set([DIED]));
   });
 });
+
+const isLinux = process.platform === "linux";
+const unbound = isLinux ? withoutPython : " (skipped: only Linux binds threads to cores)";
+
+it.skipIf(!hasPython || !isLinux)(
+  `a host policy places all threads of a Python process${unbound}`,
+  async () => {
+    const cores = (of: number | "self") =>
+      readdirSync(`/proc/${of}/task`).map(
+        (thread) =>
+          /^Cpus_allowed_list:\s*(.+)$/m.exec(readFileSync(`/proc/${of}/task/${thread}/status`, "utf8"))![1]!,
+      );
+    const core = cores("self")[0]!.match(/\d+/g)!.at(-1)!;
+    const code = modelClass(`def execute(self, requests):
+    return [y(os.getpid()) for request in requests]`);
+    const hostPolicies = { cpu: { cpuCores: `${core}-${core}`, numaNode: "0" } };
+    await using server = await PythonServer.start({ bound: { code } }, { hostPolicies });
+    const [pid] = await server.ask("bound", 0);
+    expect(new Set(cores(pid!))).toEqual(new Set([core]));
+  },
+);

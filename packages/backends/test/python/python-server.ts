@@ -1,4 +1,4 @@
-import { type Logger, Tensor, Triton, TritonError, type TritonOptions } from "@tritonjs/core";
+import { Tensor, Triton, TritonError, type TritonOptions } from "@tritonjs/core";
 import { patientPython } from "../../../../test/support/python.js";
 import { type RepositoryFiles, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 
@@ -49,6 +49,8 @@ export function pythonFiles(models: Readonly<Record<string, PythonModel>>): Repo
 /** A server with Python models, and its log lines. */
 export class PythonServer implements AsyncDisposable {
   readonly lines: string[] = [];
+  /** The fields of each line. */
+  readonly subjects: (object | undefined)[] = [];
   readonly triton: Triton;
   readonly #listeners = new Set<() => void>();
 
@@ -56,11 +58,12 @@ export class PythonServer implements AsyncDisposable {
     private readonly repository: RepositoryOnDisk,
     options: TritonOptions,
   ) {
-    const write = (message: string) => {
+    const write = (message: string, about?: object) => {
       this.lines.push(message);
+      this.subjects.push(about);
       for (const listener of this.#listeners) listener();
     };
-    const logger: Logger = { error: write, warn: write, info: write, debug: write };
+    const logger = { takesSubjects: true, error: write, warn: write, info: write, debug: write };
     this.triton = new Triton({
       logger,
       modelRepository: repository.path,
