@@ -6,31 +6,17 @@ const LONG = "**/*.long.test.ts";
 /** Whether the command asks for the long layer, or names a file of it. A folder runs its short tests alone. */
 const asksForLong = process.argv.some((argument) => /^(--project=)?long$|\.long\b/.test(argument));
 
-/**
- * Folders whose tests look neither into memory nor at the state of modules. Files of them share a process, which imports
- * what they have in common once: a third of the processor time.
- */
-const UNITS = [
-  "packages/core/test/**/*.test.ts",
-  "packages/{client/test,grpc/test/handlers,cli/test/commands,cli/test/tools}/**/*.test.ts",
-  "packages/http/test/{bad-inputs,exchange,infer,json,routes}/**/*.test.ts",
-  "packages/llm/test/**/*.test.ts",
-  "packages/protocol/test/{async,errors,grpc,tensor}/**/*.test.ts",
-  "test/{chaos,conformance,deploy,docs,e2e,examples,fuzz,repository,security,simulation}/**/*.test.ts",
-  "packages/backends/test/**/*.test.ts",
-];
-
-/** Files of these folders that replace modules, change the process or look at its memory. */
+/** Files that replace modules, change the process or look at its memory and threads: a process for each. */
 const ALONE = [
   "packages/core/test/behaviours/{idle-model-memory,instance-updates,redis-cache}.test.ts",
   "packages/core/test/observe/log/log-file.test.ts",
   "packages/core/test/observe/machine/*.test.ts",
   "packages/core/test/repository/{unloaded-versions,layout/model-times.faults}.test.ts",
   "packages/protocol/test/tensor/bytes-array.test.ts",
-  "packages/cli/test/tools/{capture-replay,replay/replay.documentation}.test.ts",
-  "test/examples/next-routes.test.ts",
+  "packages/cli/test/{serve/malloc-trim,tools/capture-replay}.test.ts",
   "packages/backends/test/{host-policies,media/fbank-backend,trees/bound-trees}.test.ts",
   "packages/backends/test/onnxruntime/repository-threads.test.ts",
+  "test/examples/next-routes.test.ts",
 ];
 
 /** These start browsers, installs and programs, which take a busy machine minutes. */
@@ -44,6 +30,15 @@ const long: TestProjectConfiguration = {
     expect: { poll: { timeout: 150_000 } },
   },
 };
+
+/**
+ * Files that share a process for each core, which imports what they have in common once: a third of the processor time.
+ * They undo what they change.
+ */
+const shared = (name: string, files: string): TestProjectConfiguration => ({
+  extends: true,
+  test: { name, include: [files], exclude: [...ALONE, LONG, "**/node_modules/**"], isolate: false },
+});
 
 export default defineConfig({
   test: {
@@ -63,23 +58,8 @@ export default defineConfig({
     expect: { poll: { timeout: 50_000 } },
     reporters: ["default", "./test/support/summary-reporter.ts"],
     projects: [
-      {
-        extends: true,
-        test: {
-          name: "units",
-          include: UNITS,
-          exclude: [...ALONE, LONG, "**/node_modules/**"],
-          isolate: false,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: "behaviours",
-          include: ["packages/*/test/**/*.test.ts", "test/**/*.test.ts"],
-          exclude: [...UNITS, LONG, "**/node_modules/**"],
-        },
-      },
+      shared("units", "packages/*/test/**/*.test.ts"),
+      shared("behaviours", "test/**/*.test.ts"),
       { extends: true, test: { name: "alone", include: ALONE } },
       ...(asksForLong ? [long] : []),
     ],

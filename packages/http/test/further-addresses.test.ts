@@ -1,17 +1,27 @@
+import dns from "node:dns/promises";
 import { once } from "node:events";
+import { syncBuiltinESMExports } from "node:module";
 import { connect } from "node:net";
-import { expect, it, vi } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { http } from "../src/index.js";
 import { IdentityService } from "./support/identity-service.js";
 
-vi.mock("node:dns/promises", () => ({
-  lookup: async () => [{ address: "127.0.0.1" }, { address: "127.0.0.2" }],
-}));
+/** Makes every host have two addresses until the end of the test. */
+function resolveToTwoAddresses(): void {
+  const { lookup } = dns;
+  const replace = (by: unknown) => {
+    Object.assign(dns, { lookup: by });
+    syncBuiltinESMExports();
+  };
+  onTestFinished(() => replace(lookup));
+  replace(async () => [{ address: "127.0.0.1" }, { address: "127.0.0.2" }]);
+}
 
 // Only Linux has more than the first address of the loopback network.
 it.skipIf(process.platform !== "linux")(
   "the HTTP frontend answers on every address of its host and closes all of them",
   async () => {
+    resolveToTwoAddresses();
     const frontend = http({ port: 0 });
     const { port } = await frontend.start(new IdentityService());
     for (const host of ["127.0.0.1", "127.0.0.2"]) {
