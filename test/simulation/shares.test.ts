@@ -14,28 +14,22 @@ describe("a caller at a tenth of the capacity beside one at three times the capa
   });
 
   it.each([
-    ["one by one", ONE_BY_ONE, 0.95],
-    ["CPU-like", CPU_LIKE, 0.75],
-    ["GPU-like", GPU_LIKE, 0.6],
-  ])("is answered in time with shares, nearly as quickly as alone: %s", async (_, model, least) => {
-    for (const batcher of [
-      { shares: { by: "caller" }, deadlines: true },
-      { shares: { by: "caller" }, defaultQueuePolicy: { maxQueueSize: 100 } },
-    ]) {
-      const run = { durationMs: 40_000 };
-      const alone = await serveCallers(model, [SMALL], batcher, run);
-      const { small, big } = await serveCallers(model, [SMALL, BIG], batcher, run);
-      expect(small!.inTime).toBeGreaterThanOrEqual(0.99);
-      expect(small!.p99).toBeLessThanOrEqual(1.5 * alone.small!.p99);
-      const capacity = model.maxBatchSize / (model.fixedMs + model.perRowMs * model.maxBatchSize);
-      expect(small!.rowsPerMs + big!.rowsPerMs).toBeGreaterThanOrEqual(least * capacity);
-    }
+    ["one by one with a limited queue", ONE_BY_ONE, 0.95, { defaultQueuePolicy: { maxQueueSize: 100 } }],
+    ["CPU-like with deadlines", CPU_LIKE, 0.75, { deadlines: true }],
+    ["GPU-like with deadlines", GPU_LIKE, 0.6, { deadlines: true }],
+  ])("is answered in time with shares, nearly as quickly as alone: %s", async (_, model, least, queue) => {
+    const batcher = { shares: { by: "caller" }, ...queue };
+    const alone = await serveCallers(model, [SMALL], batcher);
+    const { small, big } = await serveCallers(model, [SMALL, BIG], batcher);
+    expect(small!.inTime).toBeGreaterThanOrEqual(0.99);
+    expect(small!.p99).toBeLessThanOrEqual(1.5 * alone.small!.p99);
+    const capacity = model.maxBatchSize / (model.fixedMs + model.perRowMs * model.maxBatchSize);
+    expect(small!.rowsPerMs + big!.rowsPerMs).toBeGreaterThanOrEqual(least * capacity);
   });
 
   it.each([
     ["0.45 and 0.45", [0.45, 0.45]],
     ["0.1 and 0.85", [0.1, 0.85]],
-    ["three of 0.3", [0.3, 0.3, 0.3]],
   ])(
     "loses nothing to smaller batches while all callers together send less than the capacity: %s",
     async (_, loads) => {
@@ -45,48 +39,27 @@ describe("a caller at a tenth of the capacity beside one at three times the capa
     },
   );
 
-  it.each([
-    ["5 + 2 n ms, up to 8", { fixedMs: 5, perRowMs: 2, maxBatchSize: 8, limitMs: 150 }],
-    ["0.5 + 1 n ms, up to 8", { fixedMs: 0.5, perRowMs: 1, maxBatchSize: 8, limitMs: 40 }],
-    ["20 + 1 n ms, up to 16", { fixedMs: 20, perRowMs: 1, maxBatchSize: 16, limitMs: 200 }],
-  ])("is answered in time by other models too: %s", async (_, model) => {
-    const batcher = { shares: { by: "caller" }, deadlines: true };
-    const alone = await serveCallers(model, [SMALL], batcher);
-    const { small } = await serveCallers(model, [SMALL, BIG], batcher);
-    expect(small!.inTime).toBeGreaterThanOrEqual(0.99);
-    expect(small!.p99).toBeLessThanOrEqual(1.5 * alone.small!.p99);
-  });
-
-  it.each([
-    ["all of which send more than their share", 0.3, 0.95, 0.8],
-    ["beside a caller that nearly uses up its share", 0.2, 0.9, 0.99],
-  ])("is served in large batches beside three big callers, %s", async (_, load, least, inTime) => {
+  it("is served in large batches beside three big callers while it nearly uses up its share", async () => {
     const big = [1, 2, 3].map((i) => ({ name: `big ${i}`, load: 1 }));
     const batcher = { shares: { by: "caller" }, deadlines: true };
-    const served = await serveCallers(GPU_LIKE, [{ name: "small", load }, ...big], batcher);
+    const served = await serveCallers(GPU_LIKE, [{ name: "small", load: 0.2 }, ...big], batcher);
     const { fixedMs, perRowMs, maxBatchSize } = GPU_LIKE;
     const rate = Object.values(served).reduce((sum, { rowsPerMs }) => sum + rowsPerMs, 0);
-    expect(rate).toBeGreaterThanOrEqual((least * maxBatchSize) / (fixedMs + perRowMs * maxBatchSize));
-    expect(served.small!.inTime).toBeGreaterThanOrEqual(inTime);
+    expect(rate).toBeGreaterThanOrEqual((0.9 * maxBatchSize) / (fixedMs + perRowMs * maxBatchSize));
+    expect(served.small!.inTime).toBeGreaterThanOrEqual(0.99);
   });
 
-  it.each([
-    ["CPU-like", CPU_LIKE],
-    ["GPU-like", GPU_LIKE],
-    ["1 + 2 n ms, up to 8", { fixedMs: 1, perRowMs: 2, maxBatchSize: 8, limitMs: 100 }],
-  ])(
-    "is hardly slowed beside two others of its kind, whose requests run with its own: %s",
-    async (_, model) => {
-      const batcher = { shares: { by: "caller" }, deadlines: true };
-      const small = ["a", "b", "c"].map((name) => ({ name, load: 0.1 }));
-      const alone = await serveCallers(model, small, batcher);
-      const beside = await serveCallers(model, [...small, BIG], batcher);
-      for (const { name } of small) {
-        expect(beside[name]!.inTime).toBeGreaterThanOrEqual(0.99);
-        expect(beside[name]!.p99).toBeLessThanOrEqual(1.4 * alone[name]!.p99);
-      }
-    },
-  );
+  it("is hardly slowed beside two others of its kind, whose requests run with its own", async () => {
+    const model: SharedModel = { fixedMs: 1, perRowMs: 2, maxBatchSize: 8, limitMs: 100 };
+    const batcher = { shares: { by: "caller" }, deadlines: true };
+    const small = ["a", "b", "c"].map((name) => ({ name, load: 0.1 }));
+    const alone = await serveCallers(model, small, batcher);
+    const beside = await serveCallers(model, [...small, BIG], batcher);
+    for (const { name } of small) {
+      expect(beside[name]!.inTime).toBeGreaterThanOrEqual(0.99);
+      expect(beside[name]!.p99).toBeLessThanOrEqual(1.4 * alone[name]!.p99);
+    }
+  });
 
   it("waits for a short batch even if it sends a request every two seconds", async () => {
     const model: SharedModel = { fixedMs: 2, perRowMs: 6, maxBatchSize: 8, limitMs: 250 };
@@ -111,8 +84,8 @@ describe("callers of several models", () => {
   const SLOW: SharedModel = { fixedMs: 2, perRowMs: 6, maxBatchSize: 8, limitMs: 200 };
   const SHARED = { shares: { by: "caller" }, deadlines: true };
 
-  it.each([1, 2])("are charged for the time of all models together, on %d cores", async (cores) => {
-    const run = { cores, planned: true, together: true, durationMs: 30_000 };
+  it("are charged for the time of all models together", async () => {
+    const run = { cores: 2, planned: true, together: true, durationMs: 15_000 };
     const alone = await serveCallersOf([FAST, SLOW], [SMALL], SHARED, run);
     const { small } = await serveCallersOf([FAST, SLOW], [SMALL, BIG], SHARED, run);
     expect(small!.inTime).toBeGreaterThanOrEqual(0.99);
@@ -120,7 +93,7 @@ describe("callers of several models", () => {
   });
 
   it("wait behind each other's models if each model has shares of its own", async () => {
-    const run = { planned: true, durationMs: 30_000 };
+    const run = { planned: true, durationMs: 15_000 };
     const alone = await serveCallersOf([FAST, SLOW], [SMALL], SHARED, run);
     const { small } = await serveCallersOf([FAST, SLOW], [SMALL, BIG], SHARED, run);
     expect(small!.p99).toBeGreaterThan(3 * alone.small!.p99);

@@ -2,12 +2,17 @@ import { describe, expect, it } from "vitest";
 import { Random } from "../../packages/cli/src/data/random.js";
 import { SimulationClock } from "../../packages/cli/src/simulate/simulation-clock.js";
 import { at, busyShare } from "./compare.js";
+import { DEADLINE_CASES, type DeadlineCase, OTHER_CASES } from "./deadline-cases.js";
+import { CONTENDERS, DEADLINES } from "./deadline-report.js";
+import { shareInTime, worstShareInTime } from "./deadline-run.js";
+import { EAGER, MACHINE_CASES, PLANNED, serveIdeally, serveMachine } from "./machine-run.js";
 import { svg } from "./plot.js";
 import { arrivalTimes, Durations, SCENARIOS, type Scenario } from "./scenario.js";
 import { serve } from "./serve.js";
 import { adaptive, fixed, ONE_BY_ONE } from "./setting.js";
 
 const named = (name: string): Scenario => SCENARIOS.find((scenario) => scenario.name === name)!;
+
 const steady = named("GPU-like, steady");
 
 describe("the clock of simulations", () => {
@@ -76,14 +81,15 @@ describe("the simulated load", () => {
 
   it("draws the same numbers from the same seed, with the right distribution", () => {
     const [a, b] = [new Random(7), new Random(7)];
-    let [sum, squares, gaps] = [0, 0, 0];
+    let [sum, squares, gaps, differences] = [0, 0, 0, 0];
     for (let i = 0; i < 20_000; i++) {
       const normal = a.normal();
-      expect(b.normal()).toBe(normal);
+      if (b.normal() !== normal) differences++;
       sum += normal;
       squares += normal * normal;
       gaps += new Random(i).exponential();
     }
+    expect(differences).toBe(0);
     expect(Math.abs(sum / 20_000)).toBeLessThan(0.03);
     expect(Math.abs(squares / 20_000 - 1)).toBeLessThan(0.03);
     expect(Math.abs(gaps / 20_000 - 1)).toBeLessThan(0.03);
@@ -93,7 +99,7 @@ describe("the simulated load", () => {
 describe("a simulated run", () => {
   it("has the same outcome each time", async () => {
     const run = { rate: 4, seed: 5 };
-    const noise = named("GPU-like, noise");
+    const noise = { ...named("GPU-like, noise"), requests: 2000 };
     expect(await serve(noise, adaptive(noise), run)).toEqual(await serve(noise, adaptive(noise), run));
   });
 
@@ -120,5 +126,111 @@ describe("the plot", () => {
     const picture = svg([{ title: "t", xLabel: "x", yLabel: "y", xMax: 10, series }]);
     expect(picture).toContain('<path d="M52.0 214.0L406.0 34.0" fill="none" stroke="#123456"');
     expect(picture.match(/<text/g)!.length).toBeGreaterThan(10);
+  });
+});
+
+const RUN = { seed: 1, durationMs: 10_000 };
+
+/** Loads that 99% of each class must be in time at, and shares in time at 1.2 times the capacity. */
+const GOALS = [
+  [1, 0.8],
+  [0.97, 0.8],
+  [0.95, 0.8],
+  [0.72, 0.55],
+] as const;
+
+describe("deadlines in the simulation", () => {
+  it.each(DEADLINE_CASES.map((one, i) => ({ one, name: one.name, goal: GOALS[i]! })))(
+    "keep 99% of each class in time up to the load of the goal: $name",
+    async ({ one, goal: [load] }) => {
+      const outcomes = await DEADLINES.served(one, { ...RUN, load });
+      expect(worstShareInTime(outcomes)).toBeGreaterThanOrEqual(0.99);
+      for (const { late } of outcomes) expect(late).toBe(0);
+    },
+  );
+
+  it("plan more time for batches whose times vary, while smaller ones are enough", async () => {
+    const one = OTHER_CASES.find(({ noise, instances }) => noise > 0 && instances === 2)!;
+    const outcomes = await DEADLINES.served(one, { ...RUN, load: 0.65 });
+    expect(worstShareInTime(outcomes)).toBeGreaterThanOrEqual(0.99);
+  });
+
+  it("give up no tight requests in a burst while looser ones can wait until it is over", async () => {
+    const one: DeadlineCase = {
+      ...DEADLINE_CASES[1]!,
+      fixedMs: 1,
+      perRowMs: 0.6,
+      maxBatchSize: 32,
+      classes: [
+        { share: 0.42, limitMs: 18 },
+        { share: 0.11, limitMs: 107 },
+        { share: 0.31, limitMs: 267 },
+        { share: 0.16, limitMs: 1679 },
+      ],
+      arrivals: "bursts",
+    };
+    const outcomes = await DEADLINES.served(one, { ...RUN, load: 0.75 });
+    expect(worstShareInTime(outcomes)).toBeGreaterThanOrEqual(0.99);
+  });
+
+  it.each(DEADLINE_CASES.map((one, i) => ({ one, name: one.name, goal: GOALS[i]! })))(
+    "keep the goodput in overload: $name",
+    async ({ one, goal: [, share] }) => {
+      expect(shareInTime(await DEADLINES.served(one, { ...RUN, load: 1.2 }))).toBeGreaterThanOrEqual(share);
+    },
+  );
+
+  it.each(OTHER_CASES.map((one) => ({ one, name: one.name })))(
+    "serve nearly the capacity at twice the load: $name",
+    async ({ one }) => {
+      const outcomes = await DEADLINES.served(one, { ...RUN, load: 2 });
+      expect(2 * shareInTime(outcomes)).toBeGreaterThanOrEqual(0.93);
+    },
+  );
+
+  it.each(CONTENDERS.map((contender) => ({ contender, name: contender.name })))(
+    "count each request once: $name",
+    async ({ contender }) => {
+      for (const one of DEADLINE_CASES) {
+        const run = { ...RUN, durationMs: 1000, load: 1.1 };
+        for (const { sent, inTime, late, refused } of await contender.served(one, run)) {
+          expect(inTime + late + refused).toBe(sent);
+        }
+      }
+    },
+  );
+});
+
+/** Loads that independent eager batchers do not carry any more, and those that the plan carries. */
+const LOADS = [
+  { eager: 0.74, planned: 0.86 },
+  { eager: 0.5, planned: 0.55 },
+  { eager: 0.84, planned: 0.96 },
+  { eager: 0.74, planned: 0.88 },
+];
+
+const CASES = MACHINE_CASES.map((one, i) => ({ one, name: one.name, ...LOADS[i]! }));
+
+describe("one plan for three models on two cores, in the simulation", () => {
+  it.each(CASES.slice(0, 2))(
+    "carries more than independent eager batchers: $name",
+    async ({ one, eager, planned }) => {
+      const alone = await serveMachine(one, EAGER, { ...RUN, load: eager });
+      expect(worstShareInTime(alone)).toBeLessThan(0.99);
+      const together = await serveMachine(one, PLANNED, { ...RUN, load: planned });
+      expect(worstShareInTime(together)).toBeGreaterThanOrEqual(0.99);
+    },
+  );
+
+  it.each(CASES)("carries no more than an ideal machine: $name", ({ one, planned }) => {
+    const ideal = serveIdeally(one, { ...RUN, load: planned });
+    expect(worstShareInTime(ideal)).toBeGreaterThanOrEqual(0.99);
+  });
+
+  it.each(CASES)("starves no model in overload: $name", async ({ one }) => {
+    const outcomes = await serveMachine(one, PLANNED, { ...RUN, durationMs: 4000, load: 1.2 });
+    expect(shareInTime(outcomes)).toBeGreaterThanOrEqual(0.7);
+    expect(worstShareInTime(outcomes)).toBeGreaterThanOrEqual(0.5);
+    for (const { sent, inTime, late, refused } of outcomes) expect(inTime + late + refused).toBe(sent);
   });
 });
