@@ -8,10 +8,9 @@ const asksForLong = process.argv.some((argument) => /^(--project=)?long$|\.long\
 
 /** Files that replace modules, change the process or look at its memory and threads: a process for each. */
 const ALONE = [
-  "packages/core/test/behaviours/{idle-model-memory,instance-updates,redis-cache}.test.ts",
+  "packages/core/test/behaviours/{instance-updates,released-memory}.test.ts",
   "packages/core/test/observe/log/log-file.test.ts",
-  "packages/core/test/observe/machine/*.test.ts",
-  "packages/core/test/repository/{unloaded-versions,layout/model-times.faults}.test.ts",
+  "packages/core/test/repository/layout/model-times.faults.test.ts",
   "packages/protocol/test/tensor/bytes-array.test.ts",
   "packages/cli/test/{serve/malloc-trim,tools/capture-replay}.test.ts",
   "packages/backends/test/{host-policies,media/fbank-backend,trees/bound-trees}.test.ts",

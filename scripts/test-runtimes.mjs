@@ -13,7 +13,7 @@ import { build, root, tool } from "./run.mjs";
 
 /** What runs on each runtime. */
 const CHOSEN = [
-  ...["batch", "behaviours", "cache", "config", "instance", "model", "scheduler", "service", "triton"].map(
+  ...["batch", "behaviours", "config", "instance", "model", "scheduler", "service", "triton"].map(
     (folder) => `packages/core/test/${folder}`,
   ),
   "packages/core/test/frontend-threads/serving.long.test.ts",
@@ -38,9 +38,8 @@ const LEFT_OUT = {
       "is refused on a processor without",
       "an option of Node",
     ],
-    ["packages/core/test/instance/signal-source.test.ts", undefined, "looks into V8"],
-    ["packages/core/test/behaviours/idle-model-memory.test.ts", undefined, "looks into V8"],
-    ["packages/core/test/behaviours/long-strings.test.ts", undefined, "sets the size of V8's heap"],
+    ["packages/core/test/behaviours/released-memory.test.ts", undefined, "looks into V8"],
+    ["packages/core/test/behaviours/event-loop.test.ts", "long strings", "sets the size of V8's heap"],
     [
       "test/e2e/opentelemetry.test.ts",
       "have the attributes of HTTP and gRPC servers",
@@ -66,11 +65,11 @@ const LEFT_OUT = {
     ],
     ["packages/core/test/behaviours/bad-callbacks.test.ts", "returns a revoked proxy", "its words"],
     [
-      "packages/core/test/behaviours/callback-request-info.test.ts",
-      undefined,
+      "packages/core/test/behaviours/callbacks.test.ts",
+      "callback request info",
       "imports `file.mjs?query` empty",
     ],
-    ["packages/core/test/behaviours/callback-stacks.test.ts", undefined, "the form of its stacks"],
+    ["packages/core/test/behaviours/bad-callbacks.test.ts", "callback stacks", "the form of its stacks"],
     [
       "packages/core/test/behaviours/worker-modules.test.ts",
       "is reported by ready",

@@ -1,4 +1,4 @@
-import { sample, Tensor, Triton, TritonError } from "@tritonjs/core";
+import { batch, sample, Tensor, Triton, TritonError } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { outcomeOf, outcomesOf, thrownBy } from "../../../../test/support/outcome.js";
@@ -431,6 +431,50 @@ describe("many requests to an ensemble", () => {
     const failed = kinds.filter((kind) => kind === "INTERNAL").length;
     // A failed step counts once more at its ensemble.
     expect(success.count + fail.count).toBe(300 + failed);
+    await triton.close();
+  });
+});
+
+describe("ensemble timeouts", () => {
+  it("a step that exceeds the timeout of its request ends that request, and the ensemble keeps working", async () => {
+    const clock = new VirtualClock();
+    const triton = new Triton({ clock });
+    const number = { dtype: "INT32", shape: [1] } as const;
+    let started = 0;
+    for (const modelName of ["quick", "slow"]) {
+      triton.bind({
+        modelName,
+        inputs: [{ name: "x", ...number }],
+        outputs: [{ name: "y", ...number }],
+        inferFunc: batch(async ({ x }) => {
+          started++;
+          const ms = modelName === "slow" ? x.get(0, 0) : 1;
+          await new Promise<void>((resolve) => clock.setTimer(ms, resolve));
+          return { y: x };
+        }),
+      });
+    }
+    const handle = triton.bindEnsemble({
+      modelName: "both",
+      inputs: [{ name: "x", ...number }],
+      outputs: [{ name: "y", ...number }],
+      steps: [
+        { modelName: "quick", inputMap: { x: "x" }, outputMap: { y: "m" } },
+        { modelName: "slow", inputMap: { x: "m" }, outputMap: { y: "y" } },
+      ],
+    });
+    await handle.ready();
+    const late = handle.inferSample({ x: [500] }, { timeoutMs: 100 });
+    const refused = expect(late).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await clock.advance(150);
+    await refused;
+    expect(started).toBe(2);
+    await clock.advance(1000);
+    const next = handle.inferSample({ x: [5] }, { timeoutMs: 100 });
+    await clock.advance(50);
+    expect((await next).y.get(0)).toBe(5);
+    const { success, fail } = handle.statistics().inferenceStats;
+    expect([success.count, fail.count]).toEqual([1, 1]);
     await triton.close();
   });
 });

@@ -1,8 +1,18 @@
-import { Triton } from "@tritonjs/core";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  batch,
+  type InstanceGroupOptions,
+  type ModelOptions,
+  Triton,
+  type TritonOptions,
+} from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
-import { thrownBy } from "../../../../test/support/outcome.js";
+import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";
+import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 
 /** A plain callback that records the instance it runs in. */
 function namedEcho(seen: string[]) {
@@ -99,5 +109,366 @@ describe("instances", () => {
     model.releaseAll();
     await clock.settle();
     expect(model.batches.flat()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+  });
+});
+
+const onGpus = (groups: string) => `${identityConfig()}\ninstance_group [ ${groups} ]`;
+
+function serverOf(
+  models: string,
+  options: ConstructorParameters<typeof Triton>[0],
+  warnings: string[],
+): Triton {
+  return new Triton({
+    ...options,
+    modelRepository: models,
+    exitOnError: false,
+    logger: { error() {}, warn: (text) => void warnings.push(text), info() {}, debug() {} },
+  });
+}
+
+describe("instances of KIND_GPU on a machine without a GPU", () => {
+  it("run on the CPU with gpuFallback, as many as on one GPU, and the log says so once a model", async () => {
+    await using models = await RepositoryOnDisk.create({
+      "open/config.pbtxt": onGpus("{ kind: KIND_GPU }"),
+      "open/1/": "",
+      "listed/config.pbtxt": onGpus(
+        "{ kind: KIND_GPU count: 3 gpus: [ 0, 1 ] }, { kind: KIND_CPU count: 2 }",
+      ),
+      "listed/1/": "",
+    });
+    const warnings: string[] = [];
+    await using triton = serverOf(models.path, { gpus: [], gpuFallback: "cpu" }, warnings);
+    await triton.ready();
+    const groupsOf = (name: string) =>
+      triton.service
+        .model(name, "")
+        .config.instanceGroup.map(({ kind, count, gpus }) => ({ kind, count, gpus }));
+    expect(groupsOf("open")).toEqual([{ kind: "KIND_CPU", count: 1, gpus: [] }]);
+    expect(groupsOf("listed")).toEqual([
+      { kind: "KIND_CPU", count: 3, gpus: [] },
+      { kind: "KIND_CPU", count: 2, gpus: [] },
+    ]);
+    const told = warnings.filter((text) => text.includes("KIND_GPU"));
+    expect(told.sort()).toEqual(
+      ["listed", "open"].map(
+        (name) => `the instances of KIND_GPU of model '${name}' run on the CPU: there is no GPU`,
+      ),
+    );
+    expect([...(await triton.infer("listed", { INPUT0: [[1]] })).OUTPUT0!.data]).toEqual([1]);
+  });
+
+  it("are refused without it, and with it where the machine has other GPUs", async () => {
+    await using models = await RepositoryOnDisk.create({
+      "m/config.pbtxt": onGpus("{ kind: KIND_GPU gpus: [ 2 ] }"),
+      "m/1/": "",
+    });
+    for (const [options, reason] of [
+      [{ gpus: [] }, "has kind KIND_GPU but server does not support GPUs"],
+      [{ gpus: [0], gpuFallback: "cpu" }, "invalid or unsupported gpu id 2"],
+    ] as const) {
+      await using triton = serverOf(models.path, options, []);
+      await triton.ready();
+      const [row] = await triton.service.repositoryIndex(false);
+      expect(row!.reason).toContain(reason);
+    }
+  });
+
+  it("of a bound model run on the CPU too", async () => {
+    await using triton = new Triton({
+      gpus: [],
+      gpuFallback: "cpu",
+      logger: { error() {}, warn() {}, info() {}, debug() {} },
+    });
+    const model = triton.bind({
+      modelName: "double",
+      inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
+      outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+      inferFunc: batch(({ x }) => ({ y: x.data.map((value) => 2 * value) })),
+      config: { instanceGroup: { kind: "KIND_GPU", count: 2 } },
+    });
+    expect((await model.inferSample({ x: [4] })).y.get(0)).toBe(8);
+    expect(model.instances().map(({ kind }) => kind)).toEqual(["KIND_CPU", "KIND_CPU"]);
+  });
+});
+
+/** Models with these instance groups, under a rate limiter; their batches wait for the test. */
+async function served(options: TritonOptions, ...models: readonly (readonly InstanceGroupOptions[])[]) {
+  const clock = new VirtualClock();
+  const triton = new Triton({ clock, rateLimit: "execution_count", ...options });
+  const model = new EchoModel();
+  const handles = models.map((instanceGroup, i) =>
+    triton.bind({
+      modelName: `m${i}`,
+      inputs: echoInputs,
+      outputs: echoOutputs,
+      inferFunc: model.callback(),
+      config: { maxBatchSize: 1, instanceGroup },
+    }),
+  );
+  for (const handle of handles) await handle.ready();
+  model.held = true;
+  return { clock, model, handles };
+}
+
+const needing = (name: string, count = 1, more: object = {}): InstanceGroupOptions => ({
+  rateLimiter: { resources: [{ name, count, ...more }] },
+});
+
+describe("instances under a rate limiter", () => {
+  it("wait for resources shared by all models", async () => {
+    const { clock, model, handles } = await served({}, [needing("other")], [needing("R")], [needing("R")]);
+    const answers = handles.map((handle, i) => echo(handle, i));
+    await clock.settle();
+    expect(model.batches).toEqual([[0], [1]]);
+    model.release();
+    await clock.settle();
+    expect(model.batches).toEqual([[0], [1]]);
+    model.release();
+    await clock.settle();
+    expect(model.batches).toEqual([[0], [1], [2]]);
+    model.releaseAll();
+    await clock.settle();
+    expect(await Promise.all(answers)).toEqual([0, 1, 2]);
+  });
+
+  it("wait in one line, as in Triton: the first waiting instance blocks those behind it", async () => {
+    const { clock, model, handles } = await served({}, [needing("R")], [needing("R")], [needing("other")]);
+    for (const [i, handle] of handles.entries()) void echo(handle, i);
+    await clock.settle();
+    expect(model.batches).toEqual([[0]]);
+    model.release();
+    await clock.settle();
+    expect(model.batches).toEqual([[0], [1]]);
+    model.release();
+    await clock.settle();
+    expect(model.batches).toEqual([[0], [1], [2]]);
+    model.releaseAll();
+    await clock.settle();
+  });
+
+  it("have turns at the ratio that Triton's qa/L0_rate_limiter asks for: over 1.80 for priorities 1 and 2", async () => {
+    const group = (priority: number) => [{ rateLimiter: { priority, resources: [{ name: "R", count: 1 }] } }];
+    const { clock, model, handles } = await served({}, group(1), group(2));
+    const sent = [0, 0];
+    // Each client keeps 8 requests in flight. A client that waits for an answer sends another request after the end.
+    const client = async (i: number): Promise<void> => {
+      const running = new Set<Promise<unknown>>();
+      while (Math.max(...sent) < 80) {
+        while (running.size >= 8) await Promise.race(running);
+        const answer: Promise<unknown> = echo(handles[i]!, i).finally(() => running.delete(answer));
+        running.add(answer);
+        sent[i]!++;
+      }
+      await Promise.all(running);
+    };
+    let over = false;
+    const clients = Promise.all([client(0), client(1)]).finally(() => {
+      over = true;
+    });
+    for (await clock.settle(); !over; await clock.settle()) model.release();
+    await clients;
+    expect(sent).toEqual([80, 44]);
+    const order = model.batches.flat();
+    expect(order.slice(0, 9)).toEqual([0, 0, 1, 0, 0, 1, 0, 0, 1]);
+  });
+
+  it("run together when the resources suffice for several", async () => {
+    const { clock, model, handles } = await served({ rateLimitResources: [{ name: "R", count: 2 }] }, [
+      { ...needing("R"), count: 3 },
+    ]);
+    for (const value of [1, 2, 3]) void echo(handles[0]!, value);
+    await clock.settle();
+    expect(model.batches).toEqual([[1], [2]]);
+    model.releaseAll();
+    await clock.settle();
+    expect(model.batches).toEqual([[1], [2], [3]]);
+  });
+
+  it("skip a turn whose request was cancelled meanwhile", async () => {
+    const { clock, model, handles } = await served({}, [needing("R")], [needing("R")]);
+    const controller = new AbortController();
+    const first = echo(handles[0]!, 1);
+    await clock.settle();
+    const given = outcomeOf(echo(handles[1]!, 2, { signal: controller.signal }));
+    await clock.settle();
+    const last = echo(handles[0]!, 3);
+    await clock.settle();
+    controller.abort();
+    expect(await given).toBe("CANCELLED the request was cancelled");
+    model.releaseAll();
+    await clock.settle();
+    expect(await Promise.all([first, last])).toEqual([1, 3]);
+    expect(model.batches).toEqual([[1], [3]]);
+  });
+
+  it("keep their model from loading when they can never run, and do not affect others", async () => {
+    const clock = new VirtualClock();
+    const resources = { rateLimitResources: [{ name: "R", count: 1 }] };
+    const triton = new Triton({ clock, rateLimit: "execution_count", ...resources });
+    const model = new EchoModel();
+    const bind = (modelName: string, group: InstanceGroupOptions) =>
+      triton.bind({
+        modelName,
+        inputs: echoInputs,
+        outputs: echoOutputs,
+        inferFunc: model.callback(),
+        config: { instanceGroup: group },
+      });
+    expect(await outcomeOf(bind("greedy", needing("R", 2)).ready())).toBe(
+      'INVALID_ARG Resource count for "R" is limited to 1 which will prevent scheduling of one or more model ' +
+        "instances, the minimum required count is 2",
+    );
+    expect(await outcomeOf(bind("modest", needing("R")).ready())).toBe("done");
+  });
+
+  it("release their resources when they are removed", async () => {
+    const { clock, model, handles } = await served({}, [{ ...needing("R"), count: 2 }], [needing("R")]);
+    model.held = false;
+    await handles[0]!.updateInstances(1);
+    await handles[0]!.unbind();
+    const answer = echo(handles[1]!, 1);
+    await clock.settle();
+    expect(await answer).toBe(1);
+  });
+
+  it("log the resource counts on the verbose level, as Triton does", async () => {
+    const lines: string[] = [];
+    const logger = { error() {}, warn() {}, info() {}, debug: (line: string) => void lines.push(line) };
+    const { clock, handles } = await served({ logVerbose: 1, logger }, [
+      { ...needing("R", 4), name: "much" },
+      {
+        rateLimiter: {
+          resources: [
+            { name: "R", count: 3 },
+            { name: "all", count: 1, global: true },
+          ],
+        },
+      },
+    ]);
+    const limits = () => lines.filter((line) => line.startsWith("Max Resource Map===>")).at(-1);
+    const all = "Max Resource Map===>\n\tDevice: GLOBAL\n\t\tResource: all\t Count: 1\n\tDevice: 0\n";
+    expect(limits()).toBe(`${all}\t\tResource: R\t Count: 4\n`);
+    await handles[0]!.updateInstances(handles[0]!.config().instanceGroup.slice(1));
+    await clock.settle();
+    expect(limits()).toBe(`${all}\t\tResource: R\t Count: 3\n`);
+  });
+
+  it("do not wait when the rate limiter is off", async () => {
+    const { clock, model, handles } = await served({ rateLimit: "off" }, [{ ...needing("R", 9), count: 2 }]);
+    for (const value of [1, 2]) void echo(handles[0]!, value);
+    await clock.settle();
+    expect(model.batches).toEqual([[1], [2]]);
+  });
+});
+
+describe("warmup", () => {
+  let triton = new Triton();
+
+  afterEach(async () => {
+    await triton.close();
+    triton = new Triton();
+  });
+
+  type Warmup = NonNullable<ModelOptions["modelWarmup"]>;
+
+  /** Binds a model with warm-up samples and records its inputs until it is ready. */
+  function bind(modelWarmup: Warmup, config: ModelOptions = {}, fail = false) {
+    const seen: number[][] = [];
+    const handle = triton.bind({
+      modelName: "m",
+      inputs: [{ name: "x", dtype: "INT32", shape: [2] }],
+      outputs: [{ name: "y", dtype: "INT32", shape: [2] }],
+      inferFunc: batch(async ({ x }) => {
+        seen.push([...x.data]);
+        await new Promise((resolve) => setImmediate(resolve));
+        if (fail) throw new Error("still cold");
+        return { y: x };
+      }),
+      config: { ...config, modelWarmup },
+    });
+    return { handle, seen };
+  }
+
+  const shape = { dtype: "INT32", shape: [2] } as const;
+
+  describe("warm-up", () => {
+    it("runs zeros, random numbers, a file, and given values, before the model is ready", async () => {
+      const folder = mkdtempSync(join(tmpdir(), "warmup-"));
+      const file = join(folder, "x");
+      writeFileSync(file, new Uint8Array(Int32Array.of(5, 6).buffer));
+      const { handle, seen } = bind([
+        { name: "zeros", inputs: { x: { ...shape, zeroData: true } } },
+        { name: "random", inputs: { x: { ...shape, randomData: true } } },
+        { name: "file", inputs: { x: { ...shape, inputDataFile: file } } },
+        { name: "given", inputs: { x: { ...shape, data: [7, 8] } } },
+      ]);
+      await handle.ready();
+      rmSync(folder, { recursive: true });
+      expect(seen.filter((_, i) => i !== 1)).toEqual([
+        [0, 0],
+        [5, 6],
+        [7, 8],
+      ]);
+      expect(seen[1]).toHaveLength(2);
+      await handle.inferSample({ x: [1, 2] });
+      expect(seen).toHaveLength(5);
+    });
+
+    it("runs a sample count times with batchSize requests, in each instance", async () => {
+      const { handle, seen } = bind(
+        [
+          { name: "three", batchSize: 3, count: 2, inputs: { x: { ...shape, data: Int32Array.of(1, 2) } } },
+          { name: "none", batchSize: 0, inputs: { x: shape } },
+        ],
+        { instanceGroup: { count: 2 } },
+      );
+      await handle.ready();
+      expect(seen).toEqual(Array.from({ length: 4 }, () => [1, 2, 1, 2, 1, 2]));
+    });
+
+    it("makes loading fail with the name of a failed sample", async () => {
+      const { handle } = bind([{ name: "first", inputs: { x: shape } }], {}, true);
+      expect(await outcomeOf(handle.ready())).toBe(
+        "INVALID_ARG failed to run warmup sample 'first': still cold; ",
+      );
+      expect(await outcomeOf(handle.inferSample({ x: [1, 2] }))).toMatch(/^UNAVAILABLE .*still cold/);
+    });
+
+    it("rejects a sample with more requests than the largest batch before running it", async () => {
+      const sample = { name: "big", batchSize: 3, inputs: { x: shape } };
+      const { handle, seen } = bind([sample], { maxBatchSize: 2 });
+      const text = "batch size 3 for 'm_0', max allowed is 2; ";
+      expect(await outcomeOf(handle.ready())).toBe(
+        `INVALID_ARG failed to run warmup sample 'big': ${text.repeat(3)}`,
+      );
+      expect(seen).toEqual([]);
+    });
+
+    it("copies given values at bind, and rejects all invalid ones at once", async () => {
+      const data = Int32Array.of(3, 4);
+      const { handle, seen } = bind([{ name: "given", inputs: { x: { ...shape, data } } }]);
+      data.fill(0);
+      await handle.ready();
+      expect(seen).toEqual([[3, 4]]);
+      const other = () =>
+        triton.bind({
+          modelName: "other",
+          inputs: [{ name: "x", dtype: "INT32", shape: [2] }],
+          outputs: [{ name: "y", dtype: "INT32", shape: [2] }],
+          inferFunc: batch(({ x }) => ({ y: x })),
+          config: {
+            modelWarmup: [
+              { name: "long", inputs: { x: { ...shape, data: [1, 2, 3] } } },
+              { name: "text", inputs: { x: { ...shape, data: ["a", "b"] } } },
+            ],
+          },
+        });
+      expect(thrownBy(other)).toBe(
+        "INVALID_ARG cannot bind model 'other':\n" +
+          "- data of input 'x' in warmup sample 'long': expected shape [2], got [3]\n" +
+          "- data of input 'x' in warmup sample 'text' (INT32): expected an integer in [-2^31, 2^31), got string",
+      );
+    });
   });
 });
