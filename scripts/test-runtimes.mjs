@@ -13,7 +13,7 @@ import { build, root, tool } from "./run.mjs";
 
 /** What runs on each runtime. */
 const CHOSEN = [
-  ...["batch", "behaviours", "config", "instance", "model", "scheduler", "service", "triton"].map(
+  ...["batch", "behaviours", "config", "instance", "model", "scheduler", "service"].map(
     (folder) => `packages/core/test/${folder}`,
   ),
   "packages/core/test/frontend-threads/serving.long.test.ts",

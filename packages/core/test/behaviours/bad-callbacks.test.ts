@@ -18,7 +18,6 @@ describe("bad callbacks", () => {
   });
 
   const specs = { modelName: "m", inputs: echoInputs, outputs: echoOutputs } as const;
-
   const good = { y: [[1]] };
 
   function revoked(): object {

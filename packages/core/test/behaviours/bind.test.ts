@@ -153,7 +153,6 @@ describe("unbind", () => {
 
 describe("in process inputs", () => {
   let triton: Triton;
-
   afterEach(() => triton.close());
 
   const tensor = <D extends DataType>(dtype: D, shape: readonly number[]) =>
@@ -268,9 +267,7 @@ describe("in process inputs", () => {
 
 describe("tensors by position", () => {
   let triton: Triton;
-
   afterEach(() => triton.close());
-
   const row = { dtype: "FP32", shape: [2] } as const;
 
   function addSub() {

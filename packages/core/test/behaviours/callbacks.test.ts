@@ -218,7 +218,6 @@ describe("callback request info", () => {
   };
 
   const sequence = { sequence: { id: "s", start: true } } as const;
-
   let triton: Triton;
 
   beforeEach(() => {
@@ -311,9 +310,7 @@ describe("asynchronous context", () => {
   });
 
   const tenant = new AsyncLocalStorage<string>();
-
   const specs = { modelName: "m", inputs: echoInputs, outputs: echoOutputs } as const;
-
   const unbatched = { ...specs, config: { batching: false } } as const;
 
   describe("the asynchronous context of the caller", () => {

@@ -312,9 +312,7 @@ describe("under random loads, one plan with shares over all models", () => {
 
 describe("shares", () => {
   type ShareOptions = NonNullable<TritonOptions["shares"]>;
-
   const clock = new VirtualClock();
-
   let triton: Triton;
 
   afterEach(async () => {

@@ -179,12 +179,7 @@ describe("an in-process request", () => {
 
   it("is not traced when it is not sampled or tracing is off", async () => {
     const { triton, traces } = traced();
-    const handle = triton.bind({
-      modelName: "m",
-      inputs: [x],
-      outputs: [y],
-      inferFunc: plain,
-    });
+    const handle = triton.bind({ modelName: "m", inputs: [x], outputs: [y], inferFunc: plain });
     const { tracing } = triton.service;
     tracing!.update("m", { rate: 3 });
     for (let i = 0; i < 4; i++) await handle.inferSample({ x: [1, 2] });

@@ -50,9 +50,7 @@ describe("response cache", () => {
   }
 
   const clock = new VirtualClock();
-
   let triton: Triton;
-
   let model: EchoModel;
 
   beforeEach(() => {
@@ -336,7 +334,6 @@ describe("redis cache", () => {
   ] as const;
 
   type Handle = ModelHandle<typeof inputs, typeof outputs>;
-
   const tritons: Triton[] = [];
 
   /** Stands for a separate server process to the cache, and counts its executions. */

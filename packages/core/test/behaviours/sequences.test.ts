@@ -18,13 +18,9 @@ import { sendRequest } from "../../../../test/support/send-request.js";
 
 describe("sequences", () => {
   const inputs = [{ name: "x", dtype: "INT32", shape: [1] }] as const;
-
   const outputs = [{ name: "y", dtype: "INT32", shape: [1] }] as const;
-
   type Handle = ModelHandle<typeof inputs, typeof outputs>;
-
   let triton: Triton;
-
   afterEach(() => triton.close());
 
   /** A model that adds up the values of its sequences. */
@@ -240,13 +236,9 @@ describe("sequences", () => {
 
 describe("sequence callbacks", () => {
   const inputs = [{ name: "x", dtype: "INT32", shape: [1] }] as const;
-
   const outputs = [{ name: "y", dtype: "INT32", shape: [1] }] as const;
-
   type Handle = ModelHandle<typeof inputs, typeof outputs>;
-
   let triton: Triton;
-
   afterEach(() => triton.close());
 
   async function next(handle: Handle, value: number, options: InferOptions): Promise<number> {
@@ -312,7 +304,6 @@ describe("sequence callbacks", () => {
 
 describe("sequence deadlines", () => {
   const clock = new VirtualClock();
-
   let triton: Triton;
 
   afterEach(async () => {
@@ -463,13 +454,9 @@ describe("sequence deadlines", () => {
 
 describe("iterative sequences", () => {
   const inputs = [{ name: "x", dtype: "INT32", shape: [1] }] as const;
-
   const outputs = [{ name: "y", dtype: "INT32", shape: [1] }] as const;
-
   type Handle = ModelHandle<typeof inputs, typeof outputs>;
-
   let triton: Triton;
-
   afterEach(() => triton.close());
 
   async function run(handle: Handle, value: number): Promise<number> {

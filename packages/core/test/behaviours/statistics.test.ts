@@ -191,7 +191,6 @@ describe("metrics", () => {
 
 describe("response statistics", () => {
   const none = { count: 0, ns: 0 };
-
   const ms = (count: number, milliseconds: number) => ({ count, ns: milliseconds * 1e6 });
 
   /**

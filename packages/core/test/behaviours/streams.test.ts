@@ -17,11 +17,8 @@ import { sendRequest } from "../../../../test/support/send-request.js";
 
 describe("generators", () => {
   const inputs = [{ name: "n", dtype: "INT32", shape: [1] }] as const;
-
   const outputs = [{ name: "i", dtype: "INT32", shape: [1] }] as const;
-
   let triton: Triton;
-
   afterEach(() => triton.close());
 
   /** A model `count` that answers its requests with a generator. */
@@ -237,9 +234,7 @@ describe("stepwise", () => {
   }
 
   type Model = StepwiseModel<typeof inputs, typeof outputs, Count>;
-
   let triton: Triton;
-
   afterEach(() => triton.close());
 
   /** Counts down from `n`, one response a step, and reports how many requests shared the step. */

@@ -277,7 +277,6 @@ describe("a faulty function of the model", () => {
 
 describe("ragged batches", () => {
   const x = { name: "x", dtype: "FP32", shape: [-1], allowRaggedBatch: true } as const;
-
   const y = { name: "y", dtype: "FP32", shape: [1] } as const;
 
   const ends = {

@@ -8,9 +8,7 @@ import { outcomeOf, outcomesOf, thrownBy } from "../../../../test/support/outcom
 
 describe("worker modules", () => {
   const fixture = (name: string) => new URL(`./fixtures/${name}.mjs`, import.meta.url);
-
   const specs = { modelName: "m", inputs: echoInputs, outputs: echoOutputs } as const;
-
   let triton: Triton;
 
   beforeEach(() => {

@@ -215,7 +215,6 @@ describe("option types", () => {
   });
 
   const triton = new Triton();
-
   afterAll(() => triton.close());
 
   const bind = (modelName: string, config: unknown) =>

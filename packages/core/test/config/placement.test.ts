@@ -15,7 +15,6 @@ describe("gpus", () => {
     process.platform === "linux" && readdirSync("/dev").some((name) => /^nvidia\d+$/.test(name));
 
   const visible = process.env.CUDA_VISIBLE_DEVICES;
-
   beforeEach(() => void delete process.env.CUDA_VISIBLE_DEVICES);
 
   afterEach(() => {

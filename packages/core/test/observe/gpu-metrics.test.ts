@@ -15,7 +15,6 @@ describe("gpu metrics", () => {
 END`;
 
   const [FIRST, SECOND, THIRD] = [...PRINTED.matchAll(/GPU-[0-9a-f-]+/g)].map(String);
-
   let visible: string | undefined;
 
   beforeEach(() => {

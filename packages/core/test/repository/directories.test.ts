@@ -196,9 +196,7 @@ describe("load files", () => {
 
   /** Directories from which versions were created, in order. */
   let directories: string[];
-
   let models: RepositoryOnDisk;
-
   let triton: Triton;
 
   const note: BackendFactory = ({ directory, versionDirectory }) => {

@@ -11,9 +11,7 @@ import { HeldBackend } from "./held-backend.js";
 
 describe("reloads", () => {
   let models: RepositoryOnDisk;
-
   let held: HeldBackend;
-
   let triton: Triton;
 
   beforeEach(async () => {
@@ -185,7 +183,6 @@ describe("reloads", () => {
 
   describe("a model without a version directory", () => {
     const noVersions = "Request for unknown model: 'empty' has no available versions";
-
     beforeEach(() => models.write({ "empty/config.pbtxt": identityConfig() }));
 
     it("has no available versions after a load attempt, and is unknown before it", async () => {

@@ -224,9 +224,7 @@ describe("check outputs", () => {
   ];
 
   const checker = new OutputChecker(modelConfig({ outputs }));
-
   const single = new OutputChecker(modelConfig());
-
   const good = { y: [[1, 2, 3]], label: [["a"]] };
 
   const fault = (value: unknown, rows = 1, requested: readonly string[] = []) =>

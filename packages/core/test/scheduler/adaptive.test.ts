@@ -179,9 +179,7 @@ describe("the expected latency of a new request", () => {
 
 describe("plan batch", () => {
   const rules = { targetLatencyMs: 50, maxBatchSize: 128 };
-
   const gpu = { fixedMs: 10, perRowMs: 0.1, spread: 0 };
-
   const cpu = { fixedMs: 1, perRowMs: 2, spread: 0 };
 
   function work(given: Partial<WaitingWork> = {}): WaitingWork {

@@ -254,12 +254,7 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
 
 /** Methods of a bench as functions. */
 function open(bench: SequenceBench) {
-  return {
-    bench,
-    clock: bench.clock,
-    send: bench.send.bind(bench),
-    refusal: bench.refusal.bind(bench),
-  };
+  return { bench, clock: bench.clock, send: bench.send.bind(bench), refusal: bench.refusal.bind(bench) };
 }
 
 describe("holding the first batch of sequences", () => {

@@ -35,7 +35,6 @@ describe("fake model", () => {
   ] as const;
 
   let triton: Triton;
-
   let clock: VirtualClock;
 
   function open() {
