@@ -23,7 +23,6 @@ const CHOSEN = [
   "packages/backends/test/onnxruntime/wasm-engine.test.ts",
   "packages/backends/test/onnxruntime/onnx-engine.test.ts",
   "packages/backends/test/onnxruntime/onnx-batching.test.ts",
-  "packages/backends/test/onnxruntime/onnx-data-types.test.ts",
   "test/e2e",
   "test/golden/grpc.long.test.ts",
   "test/golden/http.long.test.ts",

@@ -1,10 +1,59 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { batch, type InferContext, type Triton, TritonError } from "@tritonjs/core";
-import { describe, expect, test } from "vitest";
-import { remote } from "../../src/remote/index.js";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { remote, remoteBackend, remoteOptionsOf } from "../../src/remote/index.js";
 import { DOUBLE, localServer, startReplica } from "./support/replicas.js";
 
 const doubling = (triton: Triton) =>
   void triton.bind({ ...DOUBLE, inferFunc: batch(({ x }) => ({ y: x.data.map((value) => 2 * value) })) });
+
+describe("a remote model", () => {
+  test("an ensemble has steps on other servers", async () => {
+    const replica = await startReplica(doubling);
+    const triton = localServer();
+    const inferFunc = await remote({ urls: replica.grpcUrl, model: "double" });
+    triton.bind({ modelName: "far", inferFunc });
+    const ensemble = triton.bindEnsemble({
+      modelName: "twice",
+      inputs: DOUBLE.inputs,
+      outputs: DOUBLE.outputs,
+      steps: [
+        { modelName: "far", inputMap: { x: "x" }, outputMap: { y: "once" } },
+        { modelName: "far", inputMap: { x: "once" }, outputMap: { y: "y" } },
+      ],
+    });
+    const { y } = await ensemble.infer({ x: [[1, 2]] });
+    expect(Array.from(y.data)).toEqual([4, 8]);
+  });
+
+  test("options that cannot be right are refused by name", async () => {
+    const refusal = (options: object) => remote({ urls: "localhost:1", model: "m", ...options });
+    await expect(refusal({ urls: [] })).rejects.toThrow("urls: expected the address of at least one server");
+    await expect(refusal({ urls: "ftp://x" })).rejects.toThrow(
+      "option urls: expected an address that begins with",
+    );
+    await expect(refusal({ model: "" })).rejects.toThrow(
+      "option model: expected the name of a model, got ''",
+    );
+    await expect(refusal({ concurrency: 1.5 })).rejects.toThrow(
+      "concurrency: expected an integer of at least 1",
+    );
+    await expect(refusal({ protocol: "tcp" })).rejects.toThrow(
+      "protocol: expected 'grpc' or 'http', got 'tcp'",
+    );
+  });
+
+  test("servers that do not come are reported after the limit", async () => {
+    const gone = await startReplica(doubling);
+    await gone.close();
+    await expect(remote({ urls: gone.grpcUrl, model: "double", initTimeoutMs: 50 })).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: expect.stringContaining("no replica of model 'double' was ready within 50 ms"),
+    });
+  });
+});
 
 describe.each(["grpc", "http"] as const)("a model behind a server over %s", (protocol) => {
   const urlOf = ({ grpcUrl, httpUrl }: { grpcUrl: string; httpUrl: string }) =>
@@ -216,44 +265,87 @@ describe("a decoupled model behind a server", () => {
   });
 });
 
-test("an ensemble has steps on other servers", async () => {
-  const replica = await startReplica(doubling);
-  const triton = localServer();
-  const inferFunc = await remote({ urls: replica.grpcUrl, model: "double" });
-  triton.bind({ modelName: "far", inferFunc });
-  const ensemble = triton.bindEnsemble({
-    modelName: "twice",
-    inputs: DOUBLE.inputs,
-    outputs: DOUBLE.outputs,
-    steps: [
-      { modelName: "far", inputMap: { x: "x" }, outputMap: { y: "once" } },
-      { modelName: "far", inputMap: { x: "once" }, outputMap: { y: "y" } },
-    ],
+describe("the remote backend of a repository", () => {
+  function repository(config: string): string {
+    const root = mkdtempSync(join(tmpdir(), "remote-"));
+    onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+    mkdirSync(join(root, "far", "1"), { recursive: true });
+    writeFileSync(join(root, "far", "config.pbtxt"), config);
+    return root;
+  }
+
+  const parameter = (key: string, value: string) =>
+    `parameters { key: "${key}" value { string_value: "${value}" } }\n`;
+
+  const doubling = (triton: Triton) =>
+    void triton.bind({
+      ...DOUBLE,
+      inferFunc: batch(({ x }) => ({ y: x.data.map((value) => 2 * value) })),
+      config: { maxBatchSize: 8 },
+    });
+
+  const backends = { remote: remoteBackend };
+
+  test("a config.pbtxt names the replicas, and gets the rest from their server", async () => {
+    const { grpcUrl } = await startReplica(doubling);
+    const modelRepository = repository(
+      `backend: "remote"\n${parameter("urls", `${grpcUrl}, ${grpcUrl}`)}${parameter("model_name", "double")}`,
+    );
+    const triton = localServer({ modelRepository, backends });
+    await triton.ready();
+    const { y } = await triton.infer("far", { x: [[1, 2]] });
+    expect(Array.from((y as unknown as { data: Float32Array }).data)).toEqual([2, 4]);
+    expect(triton.service.modelConfig("far", "")).toMatchObject({
+      backend: "remote",
+      maxBatchSize: 8,
+      dynamicBatching: {},
+      input: [{ name: "x", dataType: "TYPE_FP32", dims: [2] }],
+      output: [{ name: "y", dataType: "TYPE_FP32", dims: [2] }],
+    });
   });
-  const { y } = await ensemble.infer({ x: [[1, 2]] });
-  expect(Array.from(y.data)).toEqual([4, 8]);
-});
 
-test("options that cannot be right are refused by name", async () => {
-  const refusal = (options: object) => remote({ urls: "localhost:1", model: "m", ...options });
-  await expect(refusal({ urls: [] })).rejects.toThrow("urls: expected the address of at least one server");
-  await expect(refusal({ urls: "ftp://x" })).rejects.toThrow(
-    "option urls: expected an address that begins with",
-  );
-  await expect(refusal({ model: "" })).rejects.toThrow("option model: expected the name of a model, got ''");
-  await expect(refusal({ concurrency: 1.5 })).rejects.toThrow(
-    "concurrency: expected an integer of at least 1",
-  );
-  await expect(refusal({ protocol: "tcp" })).rejects.toThrow(
-    "protocol: expected 'grpc' or 'http', got 'tcp'",
-  );
-});
+  test("a config.pbtxt that contradicts the server is not loaded", async () => {
+    const { grpcUrl } = await startReplica(doubling);
+    const modelRepository = repository(
+      `backend: "remote"\nmax_batch_size: 16\n${parameter("urls", grpcUrl)}${parameter("model_name", "double")}`,
+    );
+    const triton = localServer({ modelRepository, backends, exitOnError: false });
+    await triton.ready().catch(() => {});
+    const [entry] = await triton.service.repositoryIndex(false);
+    expect(entry).toMatchObject({
+      name: "far",
+      state: "UNAVAILABLE",
+      reason: expect.stringContaining("configuration specified max_batch_size 16"),
+    });
+  });
 
-test("servers that do not come are reported after the limit", async () => {
-  const gone = await startReplica(doubling);
-  await gone.close();
-  await expect(remote({ urls: gone.grpcUrl, model: "double", initTimeoutMs: 50 })).rejects.toMatchObject({
-    code: "UNAVAILABLE",
-    message: expect.stringContaining("no replica of model 'double' was ready within 50 ms"),
+  test("reads the options from parameters and settings, and names what is wrong", () => {
+    const source = (parameters: Readonly<Record<string, string>>, settings = {}) =>
+      ({
+        name: "far",
+        settings,
+        config: {
+          parameters: Object.fromEntries(
+            Object.entries(parameters).map(([key, stringValue]) => [key, { stringValue }]),
+          ),
+        },
+      }) as unknown as Parameters<typeof remoteOptionsOf>[0];
+    const given = { urls: "http://a:8000,http://b:8000", idempotent: "true", hedge_after_ms: "20" };
+    expect(remoteOptionsOf(source(given, { "access-token": "secret" }))).toEqual({
+      urls: ["http://a:8000", "http://b:8000"],
+      model: "far",
+      idempotent: true,
+      hedgeAfterMs: 20,
+      accessToken: "secret",
+    });
+    expect(() => remoteOptionsOf(source({}))).toThrow(
+      "parameter 'urls' of model 'far': expected addresses of servers",
+    );
+    expect(() => remoteOptionsOf(source({ ...given, retries: "two" }))).toThrow(
+      "expected a number, got 'two'",
+    );
+    expect(() => remoteOptionsOf(source({ ...given, idempotent: "yes" }))).toThrow(
+      "expected true or false, got 'yes'",
+    );
   });
 });

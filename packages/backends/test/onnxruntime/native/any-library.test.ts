@@ -2,6 +2,7 @@ import { copyFile, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Triton } from "@tritonjs/core";
+import { requireKoffi } from "@tritonjs/core/internal";
 import koffi from "koffi";
 import { describe, expect, it } from "vitest";
 import { elfLibrary } from "../../../../../test/support/elf-library.js";
@@ -9,18 +10,24 @@ import { identityOnnx } from "../../../../../test/support/onnx-models.js";
 import { outcomeOf } from "../../../../../test/support/outcome.js";
 import { RepositoryOnDisk } from "../../../../../test/support/repository-on-disk.js";
 import type { Koffi } from "../../../../core/src/optional-packages.js";
+import { preloadCuda } from "../../../src/onnxruntime/cuda-libraries.js";
 import { faultOfLibraryFile, foreignLibc } from "../../../src/onnxruntime/library-file.js";
-import { bindOrtApi } from "../../../src/onnxruntime/ort-c-api.js";
+import { ShapePrediction } from "../../../src/onnxruntime/native-values.js";
+import { bindOrtApi, loadOrtApi } from "../../../src/onnxruntime/ort-c-api.js";
 import {
   chooseLibrary,
   findLibraries,
   type LibraryPlaces,
   placesOfMachine,
+  pythonFolders,
 } from "../../../src/onnxruntime/ort-library.js";
 
 const model = identityOnnx("FLOAT", ["n"]);
+
 const lines: string[] = [];
+
 const line = (text: unknown) => void lines.push(String(text));
+
 const logger = { error: line, warn: line, info: line, debug: line };
 
 /** The first bytes of a library for Linux on a processor. */
@@ -32,7 +39,9 @@ function elf(machine: number): Uint8Array {
 }
 
 const ARM64 = 183;
+
 const X64 = 62;
+
 const otherMachine = process.arch === "x64" ? ARM64 : X64;
 
 describe("a model with a library of its own", () => {
@@ -271,3 +280,134 @@ function peFile(): Uint8Array {
   view.setUint16(0x84, 0x8664, true);
   return bytes;
 }
+
+/*
+ * A tree as `pip install onnxruntime-gpu[cuda,cudnn]` makes it in a virtual environment, with the real library of ONNX
+ * Runtime of this machine. The providers and CUDA's libraries are libraries without code.
+ */
+
+const SITE = "lib/python3.12/site-packages";
+
+const NEEDED = ["libcublasLt.so.12", "libcublas.so.12", "libcudnn.so.9", "libtritonjs-nothing.so.1"];
+
+const WHEELS = {
+  "nvidia/cublas/lib": ["libcublasLt.so.12", "libcublas.so.12"],
+  "nvidia/cudnn/lib": ["libcudnn.so.9"],
+};
+
+async function wheel(): Promise<RepositoryOnDisk> {
+  const capi = `${SITE}/onnxruntime/capi`;
+  const folder = await RepositoryOnDisk.create({
+    [`${capi}/__init__.py`]: "",
+    [`${capi}/onnxruntime_pybind11_state.cpython-312-x86_64-linux-gnu.so`]: elfLibrary(),
+    [`${capi}/libonnxruntime_providers_shared.so`]: elfLibrary(),
+    [`${capi}/libonnxruntime_providers_cuda.so`]: elfLibrary(NEEDED),
+    [`${capi}/libonnxruntime_providers_tensorrt.so`]: elfLibrary(),
+    ...Object.fromEntries(
+      Object.entries(WHEELS).flatMap(([where, names]) =>
+        names.map((name) => [`${SITE}/${where}/${name}`, elfLibrary([], undefined, name)]),
+      ),
+    ),
+  });
+  const { file } = chooseLibrary(undefined, { ...placesOfMachine(), env: {} });
+  const copy = join(folder.path, capi, "libonnxruntime.so.1.23.2");
+  await mkdir(dirname(copy), { recursive: true });
+  await copyFile(file, copy);
+  return folder;
+}
+
+const isLinux = process.platform === "linux" && ["x64", "arm64"].includes(process.arch);
+
+describe.skipIf(!isLinux)("Python's package of ONNX Runtime for GPUs", () => {
+  it("is found in the active environment, chosen for its providers, and runs", async () => {
+    await using folder = await wheel();
+    const env = { VIRTUAL_ENV: folder.path };
+    const places = {
+      ...placesOfMachine(),
+      env,
+      systemFolders: [],
+      pythonFolders: () => pythonFolders(env),
+    };
+    const expected = {
+      file: join(folder.path, SITE, "onnxruntime/capi/libonnxruntime.so.1.23.2"),
+      source: "Python's package onnxruntime",
+      providerFiles: ["cuda", "tensorrt"],
+    };
+    expect([...findLibraries(places)]).toContainEqual(expected);
+    // onnxruntime-node comes first, but has no files of these providers on this machine.
+    if (!chooseLibrary().providerFiles.includes("cuda"))
+      expect(chooseLibrary("cuda", places)).toEqual(expected);
+    const api = bindOrtApi(requireKoffi(), expected.file);
+    expect(api.providers).toContain("CPUExecutionProvider");
+  });
+
+  it("gets the libraries of CUDA that only Python's packages have, before its provider is opened", async () => {
+    await using folder = await wheel();
+    const library = join(folder.path, SITE, "onnxruntime/capi/libonnxruntime.so.1.23.2");
+    const opened: string[] = [];
+    const koffi = requireKoffi();
+    const load: typeof koffi.load = (name, options) => {
+      opened.push(name!.slice(folder.path.length + 1));
+      return koffi.load(name, options);
+    };
+    const env = { VIRTUAL_ENV: folder.path };
+    preloadCuda({ load }, library, "cuda", env);
+    expect(opened).toEqual([
+      `${SITE}/nvidia/cublas/lib/libcublasLt.so.12`,
+      `${SITE}/nvidia/cublas/lib/libcublas.so.12`,
+      `${SITE}/nvidia/cudnn/lib/libcudnn.so.9`,
+    ]);
+    // Once in a process.
+    preloadCuda({ load }, library, "cuda", env);
+    expect(opened).toHaveLength(3);
+  });
+
+  it("is left alone if its provider or NVIDIA's packages are missing", async () => {
+    await using folder = await wheel();
+    const none = () => {
+      throw new Error("nothing is to be loaded");
+    };
+    preloadCuda({ load: none }, join(folder.path, "nonesuch.so"), "cuda", {});
+    preloadCuda({ load: none }, join(folder.path, SITE, "onnxruntime/capi/x.so"), "tensorrt", {});
+  });
+});
+
+describe("ONNX Runtime's C interface", () => {
+  it("is that of the installed onnxruntime-node, loaded once", () => {
+    const api = loadOrtApi();
+    expect(api.version).toMatch(/^1\.\d+\.\d+$/);
+    expect(loadOrtApi()).toBe(api);
+  });
+
+  it("reports an error with ONNX Runtime's words", () => {
+    const api = loadOrtApi();
+    expect(() => api.read((to) => api.createTensorAsOrtValue(api.allocator, 0, 0, 99, to))).toThrow(
+      /not supported|NotImplemented|invalid/i,
+    );
+  });
+});
+
+describe("the shape of an output", () => {
+  const tensor = (name: string, ...sizes: (number | string)[]) => ({
+    name,
+    elementType: 1,
+    dims: sizes.map((size) => (typeof size === "number" ? size : -1)),
+    dimNames: sizes.map((size) => (typeof size === "string" ? size : "")),
+  });
+  const shapes = new ShapePrediction([tensor("ids", "batch", "length"), tensor("mask", "batch", -1)]);
+  const given: Readonly<Record<string, readonly number[]>> = { ids: [3, 7], mask: [3, 9] };
+  const predict = (...sizes: (number | string)[]) =>
+    shapes.predict(tensor("y", ...sizes), (name) => given[name]);
+
+  it("follows from fixed dimensions and from names that an input has too", () => {
+    expect(predict("batch", "length", 50)).toEqual([3, 7, 50]);
+    expect(predict(2, 2)).toEqual([2, 2]);
+  });
+
+  it("is unknown for other names, nameless dimensions and an unknown rank", () => {
+    expect(predict("batch", "found")).toBeUndefined();
+    expect(predict("batch", -1)).toBeUndefined();
+    expect(predict()).toBeUndefined();
+    expect(shapes.predict(tensor("y", "length"), () => undefined)).toBeUndefined();
+  });
+});

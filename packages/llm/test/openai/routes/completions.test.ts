@@ -1,4 +1,6 @@
+import { textGeneration } from "@tritonjs/llm";
 import { describe, expect, it } from "vitest";
+import { STORIES } from "../../support/stories.js";
 import {
   type Asked,
   bindText,
@@ -164,5 +166,279 @@ describe("POST /v1/completions", () => {
     await post(`${url}/v1/completions`, { model: "m", prompt: "Once", favourite_colour: "green" });
     expect(new Set(modules)).toEqual(new Set(["openai_server"]));
     expect(modules.length).toBeGreaterThan(1);
+  });
+});
+
+describe("completions of a decoder", () => {
+  interface Choice {
+    readonly text: string;
+    readonly finish_reason: string;
+    readonly logprobs: {
+      readonly tokens: string[];
+      readonly token_logprobs: (number | null)[];
+      readonly top_logprobs: (Record<string, number> | null)[];
+      readonly text_offset: number[];
+    };
+  }
+
+  async function serve() {
+    const triton = newTriton();
+    triton.bind({ modelName: "m", inferFunc: textGeneration({ directory: STORIES, intraOpNumThreads: 1 }) });
+    const url = await serveOpenAi(triton);
+    const body = { model: "m", prompt: "Once there was", max_tokens: 8, temperature: 0, logprobs: 2 };
+    const send = (fields: object) => post(`${url}/v1/completions`, { ...body, ...fields });
+    const complete = async (fields: object) =>
+      (await (await send(fields)).json()) as {
+        choices: [Choice, ...Choice[]];
+        usage: object;
+        error?: { param: string };
+      };
+    return { send, complete };
+  }
+
+  it("reports the prompt's log probabilities for echo, equal to those of the same tokens when they were generated", async () => {
+    const { complete } = await serve();
+    const { text, logprobs } = (await complete({})).choices[0];
+    const [echoed] = (await complete({ prompt: `Once there was${text}`, echo: true, max_tokens: 0 })).choices;
+    expect(echoed).toMatchObject({ text: `Once there was${text}`, finish_reason: "length" });
+    const shown = echoed.logprobs;
+    const count = logprobs.tokens.length;
+    expect(shown.tokens.slice(-count)).toEqual(logprobs.tokens);
+    shown.token_logprobs.slice(-count).forEach((value, i) => {
+      expect(value).toBeCloseTo(logprobs.token_logprobs[i]!, 3);
+    });
+    expect([shown.token_logprobs[0], shown.top_logprobs[0]]).toEqual([null, null]);
+    // Each token stands where its offset says.
+    shown.tokens.forEach((token, i) => {
+      const place = echoed.text.slice(shown.text_offset[i], shown.text_offset[i]! + token.length);
+      // The token that begins every text is not part of it.
+      if (i > 0) expect(place).toBe(token);
+    });
+  });
+
+  it("answers the requests of lm-evaluation-harness: prompts of text or tokens, echoed with one more token", async () => {
+    const { complete, send } = await serve();
+    const asked = { echo: true, max_tokens: 1, logprobs: 1, seed: 1234 };
+    const texts = await complete({ ...asked, prompt: ["Once there was", "One day"] });
+    const ids = await complete({
+      prompt: "Once there was",
+      echo: true,
+      max_tokens: 0,
+      return_tokens_as_token_ids: true,
+    });
+    const tokens = ids.choices[0].logprobs.tokens.map((token) => Number(token.replace("token_id:", "")));
+    const [ofText, other] = texts.choices;
+    const [ofTokens, same] = (await complete({ ...asked, prompt: [tokens, tokens] })).choices;
+    expect(ofTokens).toMatchObject({
+      text: `<|begin|>${ofText.text}`,
+      logprobs: { tokens: ofText.logprobs.tokens },
+    });
+    expect(same!.logprobs).toEqual(ofTokens.logprobs);
+    expect(other!.text.startsWith("One day")).toBe(true);
+    expect(ofText.logprobs.tokens).toHaveLength(tokens.length + 1);
+    expect(ofText.logprobs.token_logprobs.slice(1).every(Number.isFinite)).toBe(true);
+    const chunks = await eventsOf(await send({ ...asked, prompt: tokens, stream: true }));
+    const joined = chunks.flatMap(({ choices }) => choices?.[0].logprobs?.tokens ?? []);
+    expect(joined).toEqual(ofText.logprobs.tokens);
+    expect(chunks.map(({ choices }) => choices?.[0].text ?? "").join("")).toBe(ofTokens.text);
+  });
+
+  it("counts a prompt of tokens, and refuses numbers that are not tokens", async () => {
+    const { complete } = await serve();
+    expect(await complete({ prompt: [40, 41], max_tokens: 2 })).toMatchObject({
+      usage: { prompt_tokens: 2, completion_tokens: 2 },
+    });
+    expect((await complete({ prompt: [1_000_000] })).error).toMatchObject({
+      message: expect.stringMatching(
+        /'input_ids' of model 'm': expected token numbers from 0 to \d+, got 1000000/,
+      ),
+    });
+  });
+
+  it("chooses the most likely of several texts for best_of", async () => {
+    const { complete } = await serve();
+    const sampled = { temperature: 1.5, seed: 7, max_tokens: 6 };
+    const all = (await complete({ ...sampled, n: 4 })).choices;
+    const mean = ({ logprobs: { token_logprobs: values } }: Choice) =>
+      values.reduce<number>((sum, value) => sum + value!, 0) / values.length;
+    const best = [...all].sort((a, b) => mean(b) - mean(a)).slice(0, 2);
+    const chosen = await complete({ ...sampled, n: 2, best_of: 4 });
+    expect(chosen.choices.map(({ text }) => text)).toEqual(best.map(({ text }) => text));
+    expect(chosen.usage).toMatchObject({
+      completion_tokens: all.flatMap((one) => one.logprobs.tokens).length,
+    });
+  });
+
+  it("a prompt beyond the context has OpenAI's code and the field of its endpoint", async () => {
+    const triton = newTriton();
+    triton.bind({ modelName: "m", inferFunc: textGeneration({ directory: STORIES, intraOpNumThreads: 1 }) });
+    const url = await serveOpenAi(triton);
+    const long = "Once there was a cat. ".repeat(500);
+    const code = "context_length_exceeded";
+    for (const [path, fields, param] of [
+      ["chat/completions", { messages: [{ role: "user", content: long }] }, "messages"],
+      ["completions", { prompt: long }, "prompt"],
+      ["completions", { prompt: "Once", max_tokens: 5000 }, "max_tokens"],
+      ["responses", { input: long }, "input"],
+    ] as const) {
+      const response = await post(`${url}/v1/${path}`, { model: "m", ...fields });
+      expect(response.status).toBe(400);
+      const error = { type: "invalid_request_error", code, param };
+      expect(await response.json()).toMatchObject({ error });
+    }
+  });
+});
+
+describe("the Responses API", () => {
+  async function serve(answer: Parameters<typeof bindText>[2]) {
+    const triton = newTriton();
+    const asked: Asked[] = [];
+    bindText(triton, "m", (one) => {
+      asked.push(one);
+      return answer(one);
+    });
+    const url = await serveOpenAi(triton);
+    const respond = (body: object) => post(`${url}/v1/responses`, { model: "m", input: "Hello", ...body });
+    return { asked, respond };
+  }
+
+  describe("POST /v1/responses", () => {
+    it("answers with OpenAI's object", async () => {
+      const { respond, asked } = await serve(() => say("Good ", "day"));
+      const response = await (await respond({ instructions: "Be brief.", max_output_tokens: 9 })).json();
+      expect(response).toMatchObject({
+        id: expect.stringMatching(/^resp_/),
+        object: "response",
+        status: "completed",
+        error: null,
+        incomplete_details: null,
+        instructions: "Be brief.",
+        max_output_tokens: 9,
+        model: "m",
+        output: [
+          {
+            id: expect.stringMatching(/^msg_/),
+            type: "message",
+            status: "completed",
+            role: "assistant",
+            content: [{ type: "output_text", text: "Good day", annotations: [], logprobs: [] }],
+          },
+        ],
+        parallel_tool_calls: true,
+        text: { format: { type: "text" } },
+        tool_choice: "auto",
+        tools: [],
+        usage: {
+          input_tokens: 3,
+          input_tokens_details: { cached_tokens: 0 },
+          output_tokens: 2,
+          output_tokens_details: { reasoning_tokens: 0 },
+          total_tokens: 5,
+        },
+      });
+      expect(asked[0]).toMatchObject({
+        messages: [
+          { role: "system", content: "Be brief." },
+          { role: "user", content: "Hello" },
+        ],
+        sampling: { max_tokens: 9 },
+      });
+    });
+
+    it("takes messages, calls and their results as input", async () => {
+      const { respond, asked } = await serve(() => say("ok"));
+      const input = [
+        { role: "user", content: [{ type: "input_text", text: "Weather?" }] },
+        { type: "function_call", call_id: "c1", name: "weather", arguments: "{}" },
+        { type: "function_call_output", call_id: "c1", output: "rain" },
+      ];
+      expect((await respond({ input })).status).toBe(200);
+      expect(asked[0]!.messages).toEqual([
+        { role: "user", content: "Weather?" },
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id: "c1", type: "function", function: { name: "weather", arguments: "{}" } }],
+        },
+        { role: "tool", tool_call_id: "c1", content: "rain" },
+      ]);
+    });
+
+    it("streams named events in a row", async () => {
+      const { respond } = await serve(() => say("Good ", "day"));
+      const events = await eventsOf(await respond({ stream: true }));
+      expect(events.map(({ type }) => type)).toEqual([
+        "response.created",
+        "response.in_progress",
+        "response.output_item.added",
+        "response.content_part.added",
+        "response.output_text.delta",
+        "response.output_text.delta",
+        "response.output_text.done",
+        "response.content_part.done",
+        "response.output_item.done",
+        "response.completed",
+      ]);
+      expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index));
+      expect(events.at(-1).response).toMatchObject({
+        status: "completed",
+        output: [{ id: events[2].item.id, content: [{ text: "Good day" }] }],
+        usage: { total_tokens: 5 },
+      });
+    });
+
+    it("streams calls of functions", async () => {
+      const { respond, asked } = await serve(function* () {
+        const named = { name: "weather", arguments: "{" };
+        yield { tools: [{ index: 0, id: "c1", type: "function", function: named }] };
+        yield { tools: [{ index: 0, function: { arguments: "}" } }] };
+      });
+      const tools = [{ type: "function", name: "weather", parameters: { type: "object" } }];
+      const events = await eventsOf(await respond({ tools, stream: true }));
+      expect(events.slice(2).map(({ type }) => type)).toEqual([
+        "response.output_item.added",
+        "response.function_call_arguments.delta",
+        "response.function_call_arguments.delta",
+        "response.function_call_arguments.done",
+        "response.output_item.done",
+        "response.completed",
+      ]);
+      expect(events.at(-1).response.output).toMatchObject([
+        { type: "function_call", call_id: "c1", name: "weather", arguments: "{}", status: "completed" },
+      ]);
+      expect(asked[0]!.tools).toMatchObject([{ type: "function", function: { name: "weather" } }]);
+    });
+
+    it("is incomplete when the text ran into its limit", async () => {
+      const { respond } = await serve(function* () {
+        yield { text: "a", reason: "length" };
+      });
+      const incomplete = { status: "incomplete", incomplete_details: { reason: "max_output_tokens" } };
+      expect(await (await respond({})).json()).toMatchObject(incomplete);
+      const last = (await eventsOf(await respond({ stream: true }))).at(-1);
+      expect(last).toMatchObject({ type: "response.incomplete", response: incomplete });
+    });
+
+    it("ends a stream that failed with an error event", async () => {
+      const { respond } = await serve(function* () {
+        yield { text: "a" };
+        throw new Error("no memory");
+      });
+      const last = (await eventsOf(await respond({ stream: true }))).at(-1);
+      expect(last).toMatchObject({ type: "error", message: expect.stringContaining("no memory") });
+    });
+
+    it.each([
+      ["previous_response_id", { previous_response_id: "resp_1" }],
+      ["background", { background: true }],
+      ["tools[0].type", { tools: [{ type: "web_search" }] }],
+      ["input", { input: [] }],
+      ["input[0].type", { input: [{ type: "image" }] }],
+    ])("refuses %s", async (param, body) => {
+      const { respond } = await serve(() => say("x"));
+      const response = await respond(body);
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({ error: { param, type: "invalid_request_error" } });
+    });
   });
 });
