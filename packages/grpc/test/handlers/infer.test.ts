@@ -1,10 +1,13 @@
-import { status } from "@grpc/grpc-js";
-import { Tensor, TritonError } from "@tritonjs/core";
-import { decodeBytes } from "@tritonjs/protocol";
-import { expect, test } from "vitest";
 import { FakeService, responseTo } from "../support/fake-service.js";
 import { currentTransport, overEachTransport } from "../support/over-each-transport.js";
 import { serve } from "../support/serve.js";
+import { status, type ServiceError } from "@grpc/grpc-js";
+import { Tensor, TritonError } from "@tritonjs/core";
+import type { InferenceRequest } from "@tritonjs/core/testing";
+import { decodeBytes } from "@tritonjs/protocol";
+import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
+import { connect } from "node:http2";
+import { expect, test } from "vitest";
 
 const int32 = (...values: number[]) => new Uint8Array(Int32Array.from(values).buffer);
 
@@ -224,5 +227,115 @@ overEachTransport("classification", () => {
       "3.500000:1",
       "2.000000:0:cat",
     ]);
+  });
+});
+
+/** A service that never answers; `next()` returns the next request to arrive. */
+function silentService() {
+  const arrivals: InferenceRequest[] = [];
+  let wake: (() => void) | undefined;
+  const service = new FakeService({}, (request) => {
+    arrivals.push(request);
+    wake?.();
+  });
+  const next = async (): Promise<InferenceRequest> => {
+    if (arrivals.length === 0) await new Promise<void>((resolve) => (wake = resolve));
+    return arrivals.shift()!;
+  };
+  return { service, next };
+}
+
+const aborted = (request: InferenceRequest) =>
+  new Promise<void>((resolve) => {
+    if (request.signal.aborted) resolve();
+    else request.signal.addEventListener("abort", () => resolve());
+  });
+
+overEachTransport("a request is cancelled", () => {
+  test("when its client cancels", async () => {
+    const { service, next } = silentService();
+    const { client } = await serve(service);
+    let cancel = (): void => {};
+    const call = client.infer(
+      { modelName: "m" },
+      { started: (started) => (cancel = () => started.cancel()) },
+    );
+    const rejected = expect(call).rejects.toMatchObject({ code: status.CANCELLED });
+    const request = await next();
+    cancel();
+    await aborted(request);
+    expect(request.settled).toBe(true);
+    await rejected;
+  });
+
+  test("when its deadline passes", async () => {
+    const { service, next } = silentService();
+    const { client } = await serve(service);
+    // On a busy machine the deadline may pass before the server has the request.
+    while (service.requests.length === 0) {
+      const call = client.infer({ modelName: "m" }, { options: { deadline: Date.now() + 100 } });
+      await expect(call).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
+    }
+    await aborted(await next());
+  });
+
+  test("when its connection breaks", async () => {
+    const { service, next } = silentService();
+    const { address } = await serve(service);
+    const session = connect(`http://${address.url}`);
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/inference.GRPCInferenceService/ModelInfer",
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
+    stream.on("error", () => {});
+    const message = encodeMessage(inference.ModelInferRequest, { modelName: "m" });
+    stream.end(Buffer.concat([Buffer.of(0, 0, 0, 0, message.length), message]));
+    const request = await next();
+    session.destroy();
+    await aborted(request);
+  });
+
+  test("and the next request is served", async () => {
+    let first = true;
+    const service = new FakeService({}, (request) => {
+      if (first) first = false;
+      else request.respond(responseTo(request, request.inputs));
+    });
+    const { client } = await serve(service);
+    // On a busy machine the deadline may pass before the server has the request.
+    while (first) {
+      await client.infer({ modelName: "m" }, { options: { deadline: Date.now() + 20 } }).catch(() => {});
+    }
+    await expect(client.infer({ modelName: "m" })).resolves.toMatchObject({ modelName: "m" });
+  });
+});
+
+/** The error that a client gets for a request rejected with this retry time. */
+async function refusal(retryAfterMs?: number): Promise<ServiceError> {
+  const options = retryAfterMs === undefined ? {} : { retryAfterMs };
+  const { client } = await serve(
+    new FakeService({}, () => {
+      throw new TritonError("UNAVAILABLE", "too late", options);
+    }),
+  );
+  return client.infer({ modelName: "m" }).then(
+    () => expect.fail("the request was answered"),
+    (error: ServiceError) => error,
+  );
+}
+
+overEachTransport("a rejected request", () => {
+  test("tells the client when to retry", async () => {
+    const { code, details, metadata } = await refusal(120);
+    expect([code, details]).toEqual([status.UNAVAILABLE, "too late"]);
+    expect(metadata.get("grpc-retry-pushback-ms")).toEqual(["120"]);
+  });
+
+  test("has no retry time when the server does not know one", async () => {
+    const { code, metadata } = await refusal();
+    expect(code).toBe(status.UNAVAILABLE);
+    expect(metadata.get("grpc-retry-pushback-ms")).toEqual([]);
   });
 });

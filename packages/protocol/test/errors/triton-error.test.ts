@@ -1,5 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { packError, unpackError } from "../../../core/src/worker/messages.js";
+import { closestName } from "../../src/closest-name.js";
 import { cancelled } from "../../src/concurrency-gate.js";
 import { errorReasons } from "../../src/error-reasons.js";
 import {
@@ -89,4 +90,31 @@ describe("TritonError", () => {
     const own = new TritonError("CANCELLED", "the client was closed", { reason: "CLIENT_CLOSED_MEANWHILE" });
     expect(cancelled(own)).toBe(own);
   });
+});
+
+const KNOWN = ["modelName", "inferFunc", "inputs", "outputs", "config", "http-port", "http-address"];
+
+describe("closest name", () => {
+  test.each([
+    ["modelname", "modelName"],
+    ["model_name", "modelName"],
+    ["inferFn", "inferFunc"],
+    ["infer_func", "inferFunc"],
+    ["inptus", "inputs"],
+    ["ouput", "outputs"],
+    ["confg", "config"],
+    ["http-prot", "http-port"],
+    ["httpPort", "http-port"],
+    ["port", "http-port"],
+    ["name", "modelName"],
+  ])("finds the name that %s is a misspelling of", (given, meant) => {
+    expect(closestName(given, KNOWN)).toBe(meant);
+  });
+
+  test.each(["", "x", "verbose", "grpc-port-range"])(
+    "finds no name for %j, which resembles none",
+    (given) => {
+      expect(closestName(given, KNOWN)).toBeUndefined();
+    },
+  );
 });
