@@ -1,3 +1,9 @@
+import { status } from "@grpc/grpc-js";
+import { Authentication, ENDPOINT_GROUPS } from "@tritonjs/core/frontend";
+import type { Authenticate, AuthenticationRequest } from "@tritonjs/core/types";
+import { TritonError } from "@tritonjs/protocol";
+import { encodeMessage, grpc, inference } from "@tritonjs/protocol/grpc";
+import { describe, expect, test } from "vitest";
 import { grpc as frontend } from "../../src/index.js";
 import { protocolMethods } from "../../src/methods/protocol-methods.js";
 import { Shutdown } from "../../src/shutdown.js";
@@ -5,12 +11,6 @@ import { FakeService } from "../support/fake-service.js";
 import { overEachTransport } from "../support/over-each-transport.js";
 import { framed, rawCall, rawSession } from "../support/raw-call.js";
 import { serve } from "../support/serve.js";
-import { status } from "@grpc/grpc-js";
-import { Authentication, ENDPOINT_GROUPS } from "@tritonjs/core/frontend";
-import type { Authenticate, AuthenticationRequest } from "@tritonjs/core/types";
-import { TritonError } from "@tritonjs/protocol";
-import { grpc, inference, encodeMessage } from "@tritonjs/protocol/grpc";
-import { expect, test, describe } from "vitest";
 
 const authorization = [["authorization", "Bearer secret"]] as const;
 
@@ -267,10 +267,10 @@ overEachTransport("a restricted protocol", () => {
 });
 
 describe("restrict", () => {
-test("every gRPC method belongs to the same protocol as in tritonserver", () => {
-  const methods = protocolMethods(new FakeService(), { reflection: true }, new Shutdown());
-  expect(Object.fromEntries(methods.map(({ path, protocol }) => [path, protocol]))).toEqual(protocols);
-});
+  test("every gRPC method belongs to the same protocol as in tritonserver", () => {
+    const methods = protocolMethods(new FakeService(), { reflection: true }, new Shutdown());
+    expect(Object.fromEntries(methods.map(({ path, protocol }) => [path, protocol]))).toEqual(protocols);
+  });
 });
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
@@ -315,14 +315,14 @@ overEachTransport("headers that match the forward pattern", () => {
 });
 
 describe("forward headers", () => {
-test.runIf(keepsSpaces)(
-  `headers are forwarded with a trailing space in their value${keepsSpaces ? "" : " (skipped: this Node drops such headers)"}`,
-  async () => {
-    const service = new FakeService();
-    const { address } = await serve(service, { headerForwardPattern });
-    const body = framed(encodeMessage(inference.ModelInferRequest, { modelName: "m" }));
-    await rawCall(rawSession(address.url), body, { "my-user": "Bob " });
-    expect(service.requests[0]!.parameters).toEqual({ "my-user": "Bob " });
-  },
-);
+  test.runIf(keepsSpaces)(
+    `headers are forwarded with a trailing space in their value${keepsSpaces ? "" : " (skipped: this Node drops such headers)"}`,
+    async () => {
+      const service = new FakeService();
+      const { address } = await serve(service, { headerForwardPattern });
+      const body = framed(encodeMessage(inference.ModelInferRequest, { modelName: "m" }));
+      await rawCall(rawSession(address.url), body, { "my-user": "Bob " });
+      expect(service.requests[0]!.parameters).toEqual({ "my-user": "Bob " });
+    },
+  );
 });

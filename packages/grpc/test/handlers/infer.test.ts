@@ -1,13 +1,13 @@
-import { FakeService, responseTo } from "../support/fake-service.js";
-import { currentTransport, overEachTransport } from "../support/over-each-transport.js";
-import { serve } from "../support/serve.js";
-import { status, type ServiceError } from "@grpc/grpc-js";
+import { connect } from "node:http2";
+import { type ServiceError, status } from "@grpc/grpc-js";
 import { Tensor, TritonError } from "@tritonjs/core";
 import type { InferenceRequest } from "@tritonjs/core/testing";
 import { decodeBytes } from "@tritonjs/protocol";
 import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
-import { connect } from "node:http2";
 import { expect, test } from "vitest";
+import { FakeService, responseTo } from "../support/fake-service.js";
+import { currentTransport, overEachTransport } from "../support/over-each-transport.js";
+import { serve } from "../support/serve.js";
 
 const int32 = (...values: number[]) => new Uint8Array(Int32Array.from(values).buffer);
 

@@ -1,10 +1,10 @@
-import { FakeService } from "../support/fake-service.js";
-import { serve } from "../support/serve.js";
 import { status } from "@grpc/grpc-js";
 import { Tracing } from "@tritonjs/core/frontend";
 import { realClock } from "@tritonjs/core/testing";
 import { inference } from "@tritonjs/protocol/grpc";
-import { expect, test, describe } from "vitest";
+import { describe, expect, test } from "vitest";
+import { FakeService } from "../support/fake-service.js";
+import { serve } from "../support/serve.js";
 
 type Settings = NonNullable<inference.LogSettingsRequest.$Properties["settings"]>;
 
@@ -17,65 +17,69 @@ async function logSettings() {
 }
 
 describe("log", () => {
-test("LogSettings returns the settings without changing them", async () => {
-  const { change } = await logSettings();
-  expect(await change({})).toMatchObject({
-    settings: {
-      log_file: { stringParam: "" },
-      log_info: { boolParam: true },
-      log_warning: { boolParam: true },
-      log_error: { boolParam: true },
-      log_verbose_level: { uint32Param: 0 },
-      log_format: { stringParam: "default" },
-    },
+  test("LogSettings returns the settings without changing them", async () => {
+    const { change } = await logSettings();
+    expect(await change({})).toMatchObject({
+      settings: {
+        log_file: { stringParam: "" },
+        log_info: { boolParam: true },
+        log_warning: { boolParam: true },
+        log_error: { boolParam: true },
+        log_verbose_level: { uint32Param: 0 },
+        log_format: { stringParam: "default" },
+      },
+    });
   });
-});
 
-test("LogSettings changes the named settings", async () => {
-  const { service, change } = await logSettings();
-  const answer = await change({
-    log_info: { boolParam: false },
-    log_verbose_level: { uint32Param: 2 },
-    log_format: { stringParam: "ISO8601" },
+  test("LogSettings changes the named settings", async () => {
+    const { service, change } = await logSettings();
+    const answer = await change({
+      log_info: { boolParam: false },
+      log_verbose_level: { uint32Param: 2 },
+      log_format: { stringParam: "ISO8601" },
+    });
+    expect(answer).toMatchObject({
+      settings: { log_info: { boolParam: false }, log_verbose_level: { uint32Param: 2 } },
+    });
+    expect(service.log.settings).toMatchObject({
+      info: false,
+      warning: true,
+      verboseLevel: 2,
+      format: "ISO8601",
+    });
   });
-  expect(answer).toMatchObject({
-    settings: { log_info: { boolParam: false }, log_verbose_level: { uint32Param: 2 } },
-  });
-  expect(service.log.settings).toMatchObject({
-    info: false,
-    warning: true,
-    verboseLevel: 2,
-    format: "ISO8601",
-  });
-});
 
-test.each<[Settings, number, string]>([
-  [
-    { log_file: { stringParam: "x" } },
-    status.UNIMPLEMENTED,
-    "log file location can not be updated through network protocol",
-  ],
-  [{ log_info: { stringParam: "true" } }, status.INVALID_ARGUMENT, "expect boolean for 'log_info'"],
-  [{ log_warning: { uint32Param: 1 } }, status.INVALID_ARGUMENT, "expect boolean for 'log_warning'"],
-  [{ log_error: {} }, status.INVALID_ARGUMENT, "expect boolean for 'log_error'"],
-  [
-    { log_verbose_level: { boolParam: true } },
-    status.INVALID_ARGUMENT,
-    "expect int32 for 'log_verbose_level'",
-  ],
-  [{ log_format: { boolParam: true } }, status.INVALID_ARGUMENT, "expect string for 'log_format'"],
-  [{ log_format: { stringParam: "x" } }, status.INVALID_ARGUMENT, "invalid argument for log_format, got: x"],
-])("LogSettings rejects %j", async (settings, code, details) => {
-  const { change } = await logSettings();
-  await expect(change(settings)).rejects.toMatchObject({ code, details });
-});
+  test.each<[Settings, number, string]>([
+    [
+      { log_file: { stringParam: "x" } },
+      status.UNIMPLEMENTED,
+      "log file location can not be updated through network protocol",
+    ],
+    [{ log_info: { stringParam: "true" } }, status.INVALID_ARGUMENT, "expect boolean for 'log_info'"],
+    [{ log_warning: { uint32Param: 1 } }, status.INVALID_ARGUMENT, "expect boolean for 'log_warning'"],
+    [{ log_error: {} }, status.INVALID_ARGUMENT, "expect boolean for 'log_error'"],
+    [
+      { log_verbose_level: { boolParam: true } },
+      status.INVALID_ARGUMENT,
+      "expect int32 for 'log_verbose_level'",
+    ],
+    [{ log_format: { boolParam: true } }, status.INVALID_ARGUMENT, "expect string for 'log_format'"],
+    [
+      { log_format: { stringParam: "x" } },
+      status.INVALID_ARGUMENT,
+      "invalid argument for log_format, got: x",
+    ],
+  ])("LogSettings rejects %j", async (settings, code, details) => {
+    const { change } = await logSettings();
+    await expect(change(settings)).rejects.toMatchObject({ code, details });
+  });
 
-test("LogSettings keeps a valid change that comes before an invalid one", async () => {
-  const { service, change } = await logSettings();
-  const bad = change({ log_info: { boolParam: false }, log_error: { stringParam: "x" } });
-  await expect(bad).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
-  expect(service.log.settings).toMatchObject({ info: false, error: true });
-});
+  test("LogSettings keeps a valid change that comes before an invalid one", async () => {
+    const { service, change } = await logSettings();
+    const bad = change({ log_info: { boolParam: false }, log_error: { stringParam: "x" } });
+    await expect(bad).rejects.toMatchObject({ code: status.INVALID_ARGUMENT });
+    expect(service.log.settings).toMatchObject({ info: false, error: true });
+  });
 });
 
 type Values = Readonly<Record<string, readonly string[]>>;
@@ -111,22 +115,26 @@ async function traced() {
 }
 
 describe("trace", () => {
-test("TraceSetting returns the settings", async () => {
-  const settings = await traced();
-  expect(await settings()).toEqual(initial);
-  expect(await settings({}, "m")).toEqual(initial);
-});
+  test("TraceSetting returns the settings", async () => {
+    const settings = await traced();
+    expect(await settings()).toEqual(initial);
+    expect(await settings({}, "m")).toEqual(initial);
+  });
 
-test("TraceSetting changes the named settings, and resets a setting without a value", async () => {
-  const settings = await traced();
-  await settings({ trace_rate: ["12"], log_frequency: ["34"] }, "m");
-  const off = { trace_level: ["OFF"], trace_count: ["78"] };
-  expect(await settings({ ...off, trace_rate: ["56"] })).toEqual({ ...initial, ...off, trace_rate: ["56"] });
-  expect(await settings({ trace_rate: [], trace_count: [] })).toEqual({ ...initial, trace_level: ["OFF"] });
-  const own = { ...initial, trace_level: ["OFF"], log_frequency: ["34"] };
-  expect(await settings({}, "m")).toEqual({ ...own, trace_rate: ["12"] });
-  expect(await settings({ trace_rate: [], trace_level: [] }, "m")).toEqual(own);
-});
+  test("TraceSetting changes the named settings, and resets a setting without a value", async () => {
+    const settings = await traced();
+    await settings({ trace_rate: ["12"], log_frequency: ["34"] }, "m");
+    const off = { trace_level: ["OFF"], trace_count: ["78"] };
+    expect(await settings({ ...off, trace_rate: ["56"] })).toEqual({
+      ...initial,
+      ...off,
+      trace_rate: ["56"],
+    });
+    expect(await settings({ trace_rate: [], trace_count: [] })).toEqual({ ...initial, trace_level: ["OFF"] });
+    const own = { ...initial, trace_level: ["OFF"], log_frequency: ["34"] };
+    expect(await settings({}, "m")).toEqual({ ...own, trace_rate: ["12"] });
+    expect(await settings({ trace_rate: [], trace_level: [] }, "m")).toEqual(own);
+  });
 });
 
 describe("TraceSetting changes nothing", () => {

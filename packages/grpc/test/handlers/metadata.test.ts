@@ -1,9 +1,9 @@
+import { Metadata, status } from "@grpc/grpc-js";
+import { decodeMessage, encodeMessage, grpc, inference } from "@tritonjs/protocol/grpc";
+import { describe, expect, test } from "vitest";
 import { FakeService } from "../support/fake-service.js";
 import { overEachTransport } from "../support/over-each-transport.js";
 import { serve } from "../support/serve.js";
-import { status, Metadata } from "@grpc/grpc-js";
-import { grpc, inference, decodeMessage, encodeMessage } from "@tritonjs/protocol/grpc";
-import { expect, test, describe } from "vitest";
 
 overEachTransport("health calls", () => {
   test("report liveness and readiness of the server and its models", async () => {
@@ -228,12 +228,12 @@ const notAllowed = {
 };
 
 describe("unavailable extensions", () => {
-test("trace settings are refused by a server without traces", async () => {
-  const { client } = await serve(new FakeService());
-  await expect(
-    client.call("TraceSetting", inference.TraceSettingRequest, inference.TraceSettingResponse, {}),
-  ).rejects.toMatchObject({ code: status.UNAVAILABLE, details: "the server does not support trace" });
-});
+  test("trace settings are refused by a server without traces", async () => {
+    const { client } = await serve(new FakeService());
+    await expect(
+      client.call("TraceSetting", inference.TraceSettingRequest, inference.TraceSettingResponse, {}),
+    ).rejects.toMatchObject({ code: status.UNAVAILABLE, details: "the server does not support trace" });
+  });
 });
 
 describe("model control is refused", () => {

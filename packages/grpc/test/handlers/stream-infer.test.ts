@@ -1,15 +1,15 @@
-import { FakeService, responseTo } from "../support/fake-service.js";
-import { overEachTransport, currentTransport } from "../support/over-each-transport.js";
-import { framed, rawCall, rawSession } from "../support/raw-call.js";
-import { serve } from "../support/serve.js";
-import { answer, manualService, ok, reader } from "../support/stream-reader.js";
-import { status } from "@grpc/grpc-js";
-import { Tensor, TritonError } from "@tritonjs/core";
-import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
 import { once } from "node:events";
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import { gzipSync } from "node:zlib";
-import { expect, test, describe } from "vitest";
+import { status } from "@grpc/grpc-js";
+import { Tensor, TritonError } from "@tritonjs/core";
+import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
+import { describe, expect, test } from "vitest";
+import { FakeService, responseTo } from "../support/fake-service.js";
+import { currentTransport, overEachTransport } from "../support/over-each-transport.js";
+import { framed, rawCall, rawSession } from "../support/raw-call.js";
+import { serve } from "../support/serve.js";
+import { answer, manualService, ok, reader } from "../support/stream-reader.js";
 
 const final = { parameters: { triton_final_response: { boolParam: true } } };
 
