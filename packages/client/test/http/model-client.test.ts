@@ -1,15 +1,16 @@
 import type { DataType, Triton } from "@tritonjs/core";
 import ndarray from "ndarray";
-import { describe, expect, expectTypeOf, it } from "vitest";
-import { ModelClient, type ModelClientOptions } from "../../src/http/index.js";
+import { describe, expect, expectTypeOf, it, onTestFinished, vi } from "vitest";
+import { InferenceServerClient, ModelClient, type ModelClientOptions } from "../../src/http/index.js";
 import { fakeFetch, json } from "./support/fake-fetch.js";
 import { answer, config, failure } from "./support/int-model.js";
-import { bindIdentity, serve } from "./support/serve.js";
+import { bindIdentity, deadUrl, serve, serveByHand } from "./support/serve.js";
 
 const inputs = [
   { name: "a", dtype: "FP32", shape: [2] },
   { name: "b", dtype: "FP32", shape: [-1], optional: true },
 ] as const;
+
 const outputs = [{ name: "sum", dtype: "FP32", shape: [2] }] as const;
 
 /** Adds the two numbers of `b` to those of `a`, row by row. */
@@ -31,6 +32,117 @@ function bindSum(triton: Triton): void {
 async function sumClient(options: ModelClientOptions = {}) {
   return new ModelClient<typeof inputs, typeof outputs>(await serve(bindSum), "sum", options);
 }
+
+describe("model client", () => {
+  it("ModelClient without a batch axis sends samples unchanged and rejects batches", async () => {
+    const url = await serve((triton) => bindIdentity(triton, "m", "INT32", [2]));
+    await using client = new ModelClient(url, "m", { modelVersion: 1, lazyInit: false });
+    expect((await client.inferSample({ IN: [1, 2] })).OUT!.shape).toEqual([2]);
+    expect(await client.isBatchingSupported()).toBe(false);
+    expect(await failure(client.inferBatch({ IN: [[1, 2]] }))).toMatchObject({
+      code: "INVALID_ARG",
+      message: "model 'm' does not support batching: use inferSample()",
+    });
+  });
+
+  it("ModelClient rejects decoupled models", async () => {
+    const decoupled = { ...config, model_transaction_policy: { decoupled: true } };
+    const { fetch, sent } = fakeFetch(json({}), json(decoupled));
+    const client = new ModelClient("host:1", "m", { fetch });
+    const error = await failure(client.inferSample({ IN: [1] }));
+    expect(error).toMatchObject({
+      code: "UNSUPPORTED",
+      message: expect.stringContaining("use DecoupledModelClient"),
+    });
+    expect(sent).toHaveLength(2);
+  });
+
+  it("ModelClient handles every data type", async () => {
+    const samples: Partial<Record<DataType, unknown>> = {
+      BOOL: [true, false],
+      INT64: [1, 2n ** 60n],
+      UINT8: Uint8Array.of(1, 2),
+      FP16: [0.5, 1],
+      BYTES: ["a", Uint8Array.of(0)],
+    };
+    for (const [datatype, value] of Object.entries(samples)) {
+      const url = await serve((triton) => bindIdentity(triton, "m", datatype as DataType, [2]));
+      await using client = new ModelClient(url, "m");
+      const { OUT } = await client.inferSample({ IN: value as number[] });
+      expect(OUT!.data).toHaveLength(2);
+    }
+  });
+
+  it("ModelClient reads the configuration once for all calls", async () => {
+    const { fetch, sent } = fakeFetch(json({}), json(config), json(answer));
+    const client = new ModelClient("host:1", "m", { fetch, modelVersion: 2, accessToken: "secret" });
+    expect(sent).toHaveLength(0);
+    await Promise.all([1, 2, 3].map((i) => client.inferSample({ IN: [i] })));
+    expect(sent.map(({ url }) => url.slice("http://host:1/v2/models/m/versions/2/".length))).toEqual([
+      "ready",
+      "config",
+      "infer",
+      "infer",
+      "infer",
+    ]);
+    expect(sent.every(({ headers }) => headers.get("triton-access-token") === "secret")).toBe(true);
+  });
+
+  it("ModelClient reads the configuration at once with lazyInit: false", () => {
+    const { fetch, sent } = fakeFetch(json({}), json(config));
+    new ModelClient("host:1", "m", { fetch, lazyInit: false });
+    expect(sent).toHaveLength(1);
+  });
+
+  it("ModelClient reads the configuration again after a failure and after loading the model", async () => {
+    const { fetch, sent } = fakeFetch(
+      json({}),
+      json({}, 500),
+      json({}),
+      json(config),
+      json({}),
+      json({}),
+      json(config),
+    );
+    const client = new ModelClient("host:1", "m", { fetch });
+    expect(await failure(client.modelConfig())).toMatchObject({ code: "INTERNAL" });
+    expect(await client.modelConfig()).toEqual(config);
+    await client.loadModel({ config: {} });
+    await client.modelConfig();
+    await client.unloadModel();
+    expect(sent.map(({ url }) => url.split("/").at(-1))).toEqual([
+      "ready",
+      "config",
+      "ready",
+      "config",
+      "load",
+      "ready",
+      "config",
+      "unload",
+    ]);
+  });
+
+  it("ModelClient sends the options of a call", async () => {
+    const { fetch, sent } = fakeFetch(json({}), json(config), json(answer));
+    const client = new ModelClient("host:1", "m", { fetch, binary: false });
+    await client.inferSample({ IN: [1] }, { parameters: { k: 1 }, headers: { "x-a": "b" }, id: "r" });
+    expect(JSON.parse(sent[2]!.body)).toMatchObject({
+      id: "r",
+      parameters: { k: 1 },
+      inputs: [{ data: [1] }],
+    });
+    expect(sent[2]!.headers.get("x-a")).toBe("b");
+  });
+
+  it.each([
+    ["no inputs", {}],
+    ["odd data types", { ...config, input: [{ name: "IN", data_type: "TYPE_X", dims: [1] }] }],
+  ])("ModelClient rejects a configuration with %s", async (_case, odd) => {
+    const { fetch } = fakeFetch(json({}), json(odd));
+    const error = await failure(new ModelClient("host:1", "m", { fetch }).modelConfig());
+    expect(error.code).toBe("INTERNAL");
+  });
+});
 
 describe("ModelClient with a batch axis", () => {
   it("sends a sample as one row and returns its result without the axis", async () => {
@@ -56,29 +168,6 @@ describe("ModelClient with a batch axis", () => {
       [11, 22, 33, 44],
     ]);
   });
-});
-
-it("ModelClient without a batch axis sends samples unchanged and rejects batches", async () => {
-  const url = await serve((triton) => bindIdentity(triton, "m", "INT32", [2]));
-  await using client = new ModelClient(url, "m", { modelVersion: 1, lazyInit: false });
-  expect((await client.inferSample({ IN: [1, 2] })).OUT!.shape).toEqual([2]);
-  expect(await client.isBatchingSupported()).toBe(false);
-  expect(await failure(client.inferBatch({ IN: [[1, 2]] }))).toMatchObject({
-    code: "INVALID_ARG",
-    message: "model 'm' does not support batching: use inferSample()",
-  });
-});
-
-it("ModelClient rejects decoupled models", async () => {
-  const decoupled = { ...config, model_transaction_policy: { decoupled: true } };
-  const { fetch, sent } = fakeFetch(json({}), json(decoupled));
-  const client = new ModelClient("host:1", "m", { fetch });
-  const error = await failure(client.inferSample({ IN: [1] }));
-  expect(error).toMatchObject({
-    code: "UNSUPPORTED",
-    message: expect.stringContaining("use DecoupledModelClient"),
-  });
-  expect(sent).toHaveLength(2);
 });
 
 describe("ModelClient checks inputs before sending them and", () => {
@@ -132,84 +221,128 @@ describe("ModelClient checks inputs before sending them and", () => {
   });
 });
 
-it("ModelClient handles every data type", async () => {
-  const samples: Partial<Record<DataType, unknown>> = {
-    BOOL: [true, false],
-    INT64: [1, 2n ** 60n],
-    UINT8: Uint8Array.of(1, 2),
-    FP16: [0.5, 1],
-    BYTES: ["a", Uint8Array.of(0)],
-  };
-  for (const [datatype, value] of Object.entries(samples)) {
-    const url = await serve((triton) => bindIdentity(triton, "m", datatype as DataType, [2]));
-    await using client = new ModelClient(url, "m");
-    const { OUT } = await client.inferSample({ IN: value as number[] });
-    expect(OUT!.data).toHaveLength(2);
-  }
+const settled = () => new Promise(setImmediate);
+
+describe("model client concurrency", () => {
+  it("ModelClient limits the number of requests in flight", async () => {
+    const config = {
+      name: "m",
+      max_batch_size: 0,
+      input: [{ name: "IN", data_type: "TYPE_INT32", dims: [1] }],
+      output: [],
+    };
+    const answers: ((response: Response) => void)[] = [];
+    const fetch = async (url: string) => {
+      if (!url.endsWith("/infer")) return json(config)();
+      return new Promise<Response>((resolve) => answers.push(resolve));
+    };
+    const client = new ModelClient("host:1", "m", { fetch, maxConcurrency: 2, maxQueueSize: 1 });
+    await client.modelConfig();
+    const calls = [1, 2, 3, 4].map((i) => client.inferSample({ IN: [i] }));
+    await expect(calls[3]).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    expect(answers).toHaveLength(2);
+    const answer = json({ outputs: [] });
+    answers[0]!(answer());
+    await calls[0];
+    await settled();
+    expect(answers).toHaveLength(3);
+    answers[1]!(answer());
+    answers[2]!(answer());
+    await Promise.all(calls.slice(0, 3));
+  });
 });
 
-it("ModelClient reads the configuration once for all calls", async () => {
-  const { fetch, sent } = fakeFetch(json({}), json(config), json(answer));
-  const client = new ModelClient("host:1", "m", { fetch, modelVersion: 2, accessToken: "secret" });
-  expect(sent).toHaveLength(0);
-  await Promise.all([1, 2, 3].map((i) => client.inferSample({ IN: [i] })));
-  expect(sent.map(({ url }) => url.slice("http://host:1/v2/models/m/versions/2/".length))).toEqual([
-    "ready",
-    "config",
-    "infer",
-    "infer",
-    "infer",
-  ]);
-  expect(sent.every(({ headers }) => headers.get("triton-access-token") === "secret")).toBe(true);
+describe("waiting for a model", () => {
+  it("continues until the server is up and the model is ready", async () => {
+    const { fetch, sent } = fakeFetch(
+      () => Promise.reject(new TypeError("fetch failed")),
+      json({ error: "unknown model" }, 404),
+      json({}, 400),
+      json({}),
+    );
+    await new ModelClient("host:1", "m", { fetch, retries: 0 }).waitForModel();
+    expect(sent).toHaveLength(4);
+  });
+
+  it("ends at its timeout and names the reason", async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const { fetch } = fakeFetch(() => Promise.reject(new TypeError("fetch failed")));
+    const client = new ModelClient("host:1", "m", { fetch, initTimeoutMs: 60, retries: 0 });
+    const failures = [
+      failure(client.waitForServer()),
+      failure(client.waitForModel()),
+      failure(client.inferSample({ IN: [1] })),
+    ];
+    await vi.advanceTimersByTimeAsync(60);
+    for (const error of await Promise.all(failures)) {
+      expect(error.code).toBe("UNAVAILABLE");
+      expect(error.message).toMatch(/^(the server|model 'm') was not ready within 60 ms$/);
+      expect((error.cause as Error).message).toContain("fetch failed");
+    }
+  });
+
+  it("ends at once on an error that waiting cannot change", async () => {
+    const { fetch, sent } = fakeFetch(json({ error: "This API is restricted" }, 500));
+    const client = new ModelClient("host:1", "m", { fetch });
+    expect(await failure(client.waitForServer())).toMatchObject({ code: "INTERNAL" });
+    expect(sent).toHaveLength(1);
+  });
+
+  it("is aborted only for the call with the signal", async () => {
+    const waiting: ((response: Response) => void)[] = [];
+    const fetch = (url: string) =>
+      url.endsWith("/ready")
+        ? new Promise<Response>((resolve) => waiting.push(resolve))
+        : Promise.resolve(json(url.endsWith("/config") ? config : answer)());
+    const client = new ModelClient("host:1", "m", { fetch });
+    const controller = new AbortController();
+    const given = failure(client.inferSample({ IN: [1] }, { signal: controller.signal }));
+    const other = client.inferSample({ IN: [1] });
+    controller.abort();
+    expect(await given).toMatchObject({ code: "CANCELLED" });
+    waiting[0]!(new Response());
+    expect((await other).OUT!.get(0)).toBe(1);
+    expect(waiting).toHaveLength(1);
+  });
 });
 
-it("ModelClient reads the configuration at once with lazyInit: false", () => {
-  const { fetch, sent } = fakeFetch(json({}), json(config));
-  new ModelClient("host:1", "m", { fetch, lazyInit: false });
-  expect(sent).toHaveLength(1);
-});
+describe("a closed model client", () => {
+  it("rejects new calls and calls that wait for the model, and finishes the others", async () => {
+    let release: (() => void) | undefined;
+    const { url } = await serveByHand((request, response) => {
+      const body = request.url!.endsWith("/infer") ? answer : config;
+      const respond = () => response.end(JSON.stringify(body));
+      request.resume();
+      if (body === answer) release = respond;
+      else respond();
+    });
+    const client = new ModelClient(url, "m");
+    const running = client.inferSample({ IN: [1] });
+    while (release === undefined) await new Promise(setImmediate);
+    const closing = client.close();
+    expect(await failure(client.inferSample({ IN: [1] }))).toMatchObject({
+      code: "UNAVAILABLE",
+      message: "the client is closed",
+    });
+    release();
+    expect((await running).OUT!.get(0)).toBe(1);
+    await closing;
+    await client.close();
 
-it("ModelClient reads the configuration again after a failure and after loading the model", async () => {
-  const { fetch, sent } = fakeFetch(
-    json({}),
-    json({}, 500),
-    json({}),
-    json(config),
-    json({}),
-    json({}),
-    json(config),
-  );
-  const client = new ModelClient("host:1", "m", { fetch });
-  expect(await failure(client.modelConfig())).toMatchObject({ code: "INTERNAL" });
-  expect(await client.modelConfig()).toEqual(config);
-  await client.loadModel({ config: {} });
-  await client.modelConfig();
-  await client.unloadModel();
-  expect(sent.map(({ url }) => url.split("/").at(-1))).toEqual([
-    "ready",
-    "config",
-    "ready",
-    "config",
-    "load",
-    "ready",
-    "config",
-    "unload",
-  ]);
-});
+    const never = new ModelClient(await deadUrl(), "m");
+    const waiting = failure(never.inferSample({ IN: [1] }));
+    await never.close();
+    expect(await waiting).toMatchObject({ code: "UNAVAILABLE", message: "the client is closed" });
+  });
 
-it("ModelClient sends the options of a call", async () => {
-  const { fetch, sent } = fakeFetch(json({}), json(config), json(answer));
-  const client = new ModelClient("host:1", "m", { fetch, binary: false });
-  await client.inferSample({ IN: [1] }, { parameters: { k: 1 }, headers: { "x-a": "b" }, id: "r" });
-  expect(JSON.parse(sent[2]!.body)).toMatchObject({ id: "r", parameters: { k: 1 }, inputs: [{ data: [1] }] });
-  expect(sent[2]!.headers.get("x-a")).toBe("b");
-});
-
-it.each([
-  ["no inputs", {}],
-  ["odd data types", { ...config, input: [{ name: "IN", data_type: "TYPE_X", dims: [1] }] }],
-])("ModelClient rejects a configuration with %s", async (_case, odd) => {
-  const { fetch } = fakeFetch(json({}), json(odd));
-  const error = await failure(new ModelClient("host:1", "m", { fetch }).modelConfig());
-  expect(error.code).toBe("INTERNAL");
+  it("does not close a client that it was given", async () => {
+    const url = await serve((triton) => bindIdentity(triton, "m", "INT32", [2]));
+    const server = new InferenceServerClient(url);
+    {
+      await using client = new ModelClient(server, "m");
+      await client.inferSample({ IN: [1, 2] });
+    }
+    expect(await server.isServerLive()).toBe(true);
+  });
 });
