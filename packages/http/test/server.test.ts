@@ -1,16 +1,16 @@
+import dns from "node:dns/promises";
+import { EventEmitter, once } from "node:events";
+import { Agent, createServer, request } from "node:http";
+import { syncBuiltinESMExports } from "node:module";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { batch, Triton } from "@tritonjs/core";
+import fastify from "fastify";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { defaultFrontends, http, metrics, v2Plugin } from "../src/index.js";
 import { answerClientError } from "../src/server/node-connections.js";
 import { IdentityService, identityConfig } from "./support/identity-service.js";
 import { oneConnection, send } from "./support/send.js";
 import { startHttp } from "./support/start-http.js";
-import { batch, Triton } from "@tritonjs/core";
-import fastify from "fastify";
-import dns from "node:dns/promises";
-import { once, EventEmitter } from "node:events";
-import { request, createServer, Agent } from "node:http";
-import { syncBuiltinESMExports } from "node:module";
-import { connect, type AddressInfo, type Socket } from "node:net";
-import { describe, expect, it, onTestFinished } from "vitest";
 
 const path = "/v2/models/m/infer";
 
@@ -21,46 +21,46 @@ function identity() {
 }
 
 describe("server", () => {
-it("start returns the address of the server", async () => {
-  const frontend = http({ port: 0, address: "127.0.0.1" });
-  onTestFinished(() => frontend.stop());
-  const { host, port, url } = await frontend.start(identity());
-  expect(host).toBe("127.0.0.1");
-  expect(url).toBe(`http://127.0.0.1:${port}`);
-});
+  it("start returns the address of the server", async () => {
+    const frontend = http({ port: 0, address: "127.0.0.1" });
+    onTestFinished(() => frontend.stop());
+    const { host, port, url } = await frontend.start(identity());
+    expect(host).toBe("127.0.0.1");
+    expect(url).toBe(`http://127.0.0.1:${port}`);
+  });
 
-it("defaultFrontends opens those that are allowed", () => {
-  const options = {
-    allowHttp: true,
-    httpAddress: "localhost",
-    httpPort: 0,
-    httpMaxInputSize: 1,
-    allowGrpc: true,
-    grpcAddress: "localhost",
-    grpcPort: 0,
-    grpcMaxReceiveMessageSize: 1000,
-    allowMetrics: true,
-    metricsAddress: "localhost",
-    metricsPort: 0,
-  };
-  expect(defaultFrontends(options).map(({ name }) => name)).toEqual(["http", "metrics"]);
-  expect(defaultFrontends({ ...options, allowHttp: false, allowMetrics: false })).toEqual([]);
-});
+  it("defaultFrontends opens those that are allowed", () => {
+    const options = {
+      allowHttp: true,
+      httpAddress: "localhost",
+      httpPort: 0,
+      httpMaxInputSize: 1,
+      allowGrpc: true,
+      grpcAddress: "localhost",
+      grpcPort: 0,
+      grpcMaxReceiveMessageSize: 1000,
+      allowMetrics: true,
+      metricsAddress: "localhost",
+      metricsPort: 0,
+    };
+    expect(defaultFrontends(options).map(({ name }) => name)).toEqual(["http", "metrics"]);
+    expect(defaultFrontends({ ...options, allowHttp: false, allowMetrics: false })).toEqual([]);
+  });
 
-it("v2Plugin mounts in an application under a prefix, next to its own routes", async () => {
-  const app = fastify();
-  onTestFinished(() => app.close());
-  app.get("/own", () => "mine");
-  app.post("/json", (request) => request.body);
-  app.register(v2Plugin, { service: identity(), prefix: "/ml" });
-  const get = (url: string) => app.inject({ method: "GET", url });
-  expect((await get("/own")).body).toBe("mine");
-  expect((await get("/ml/v2/health/live")).statusCode).toBe(200);
-  expect((await get("/ml/v2/nothing")).body).toBe('{"error":"Not Found"}');
-  expect((await get("/nothing")).json().message).toContain("Route GET:/nothing not found");
-  expect((await app.inject({ method: "POST", url: `/ml${path}`, payload: good })).statusCode).toBe(200);
-  expect((await app.inject({ method: "POST", url: "/json", payload: { a: 1 } })).json()).toEqual({ a: 1 });
-});
+  it("v2Plugin mounts in an application under a prefix, next to its own routes", async () => {
+    const app = fastify();
+    onTestFinished(() => app.close());
+    app.get("/own", () => "mine");
+    app.post("/json", (request) => request.body);
+    app.register(v2Plugin, { service: identity(), prefix: "/ml" });
+    const get = (url: string) => app.inject({ method: "GET", url });
+    expect((await get("/own")).body).toBe("mine");
+    expect((await get("/ml/v2/health/live")).statusCode).toBe(200);
+    expect((await get("/ml/v2/nothing")).body).toBe('{"error":"Not Found"}');
+    expect((await get("/nothing")).json().message).toContain("Route GET:/nothing not found");
+    expect((await app.inject({ method: "POST", url: `/ml${path}`, payload: good })).statusCode).toBe(200);
+    expect((await app.inject({ method: "POST", url: "/json", payload: { a: 1 } })).json()).toEqual({ a: 1 });
+  });
 });
 
 describe("a port that is taken", () => {
@@ -171,43 +171,43 @@ function resolveToTwoAddresses(): void {
 }
 
 describe("further addresses", () => {
-// Only Linux has more than the first address of the loopback network.
-it.skipIf(process.platform !== "linux")(
-  "the HTTP frontend answers on every address of its host and closes all of them",
-  async () => {
-    resolveToTwoAddresses();
-    const frontend = http({ port: 0 });
-    const { port } = await frontend.start(new IdentityService());
-    for (const host of ["127.0.0.1", "127.0.0.2"]) {
-      expect((await fetch(`http://${host}:${port}/v2/health/live`)).status).toBe(200);
-    }
-    const silent = connect(port, "127.0.0.2");
-    await once(silent, "connect");
-    const gone = once(silent, "close");
-    await frontend.stop();
-    await gone;
-    await expect(fetch(`http://127.0.0.2:${port}/v2/health/live`)).rejects.toThrow();
-  },
-);
+  // Only Linux has more than the first address of the loopback network.
+  it.skipIf(process.platform !== "linux")(
+    "the HTTP frontend answers on every address of its host and closes all of them",
+    async () => {
+      resolveToTwoAddresses();
+      const frontend = http({ port: 0 });
+      const { port } = await frontend.start(new IdentityService());
+      for (const host of ["127.0.0.1", "127.0.0.2"]) {
+        expect((await fetch(`http://${host}:${port}/v2/health/live`)).status).toBe(200);
+      }
+      const silent = connect(port, "127.0.0.2");
+      await once(silent, "connect");
+      const gone = once(silent, "close");
+      await frontend.stop();
+      await gone;
+      await expect(fetch(`http://127.0.0.2:${port}/v2/health/live`)).rejects.toThrow();
+    },
+  );
 });
 
 describe("client error", () => {
-it("the server closes the connection of a client that stays after a parse error", async () => {
-  const server = createServer();
-  onTestFinished(() => void server.close());
-  server.on("clientError", (error, socket) => answerClientError(error, socket as Socket, false));
-  server.listen(0);
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const client = connect({ port, host: "localhost", allowHalfOpen: true }, () =>
-    client.write("GARBAGE\r\n\r\n"),
-  );
-  onTestFinished(() => void client.destroy());
-  client.resume();
-  const [socket] = (await once(server, "connection")) as [Socket];
-  await Promise.all([once(client, "end"), once(socket, "close")]);
-  expect(client.writable).toBe(true);
-});
+  it("the server closes the connection of a client that stays after a parse error", async () => {
+    const server = createServer();
+    onTestFinished(() => void server.close());
+    server.on("clientError", (error, socket) => answerClientError(error, socket as Socket, false));
+    server.listen(0);
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const client = connect({ port, host: "localhost", allowHalfOpen: true }, () =>
+      client.write("GARBAGE\r\n\r\n"),
+    );
+    onTestFinished(() => void client.destroy());
+    client.resume();
+    const [socket] = (await once(server, "connection")) as [Socket];
+    await Promise.all([once(client, "end"), once(socket, "close")]);
+    expect(client.writable).toBe(true);
+  });
 });
 
 const body = '{"inputs":[{"name":"IN","datatype":"FP32","shape":[1,1],"data":[1]}]}';
@@ -285,33 +285,33 @@ describe("closing a server under HTTP requests", () => {
 });
 
 describe("send answer pipelining", () => {
-const infer = `POST /v2/models/slow/infer HTTP/1.1\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  const infer = `POST /v2/models/slow/infer HTTP/1.1\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 
-describe("a client that leaves with pipelined requests", () => {
-  it("has all of them cancelled and does not delay closing", async () => {
-    const triton = new Triton();
-    onTestFinished(() => triton.close());
-    const events = new EventEmitter();
-    const signals: AbortSignal[] = [];
-    triton.bind({
-      modelName: "slow",
-      inputs: [{ name: "IN", dtype: "FP32", shape: [1] }],
-      outputs: [{ name: "OUT", dtype: "FP32", shape: [1] }],
-      inferFunc: batch(async ({ IN }, { signal }) => {
-        signals.push(signal);
-        if (signals.length === 3) events.emit("begun");
-        if (!signal.aborted) await once(signal, "abort");
-        return { OUT: IN };
-      }),
-      config: { maxBatchSize: 1, instanceGroup: { count: 3 } },
+  describe("a client that leaves with pipelined requests", () => {
+    it("has all of them cancelled and does not delay closing", async () => {
+      const triton = new Triton();
+      onTestFinished(() => triton.close());
+      const events = new EventEmitter();
+      const signals: AbortSignal[] = [];
+      triton.bind({
+        modelName: "slow",
+        inputs: [{ name: "IN", dtype: "FP32", shape: [1] }],
+        outputs: [{ name: "OUT", dtype: "FP32", shape: [1] }],
+        inferFunc: batch(async ({ IN }, { signal }) => {
+          signals.push(signal);
+          if (signals.length === 3) events.emit("begun");
+          if (!signal.aborted) await once(signal, "abort");
+          return { OUT: IN };
+        }),
+        config: { maxBatchSize: 1, instanceGroup: { count: 3 } },
+      });
+      const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
+      const begun = once(events, "begun");
+      const client = connect(addresses.http!.port, "localhost", () => client.write(infer.repeat(3)));
+      await begun;
+      client.destroy();
+      await triton.close();
+      expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, true]);
     });
-    const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
-    const begun = once(events, "begun");
-    const client = connect(addresses.http!.port, "localhost", () => client.write(infer.repeat(3)));
-    await begun;
-    client.destroy();
-    await triton.close();
-    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, true]);
   });
-});
 });

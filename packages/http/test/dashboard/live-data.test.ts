@@ -1,11 +1,11 @@
-import { Events } from "./support/events.js";
-import { openDashboard, sendByDeadlines } from "./support/open-dashboard.js";
+import { createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
 import { sample, Triton } from "@tritonjs/core";
 import { toNodeListener } from "@tritonjs/http";
 import { dashboard } from "@tritonjs/http/dashboard";
-import { request, createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { Events } from "./support/events.js";
+import { openDashboard, sendByDeadlines } from "./support/open-dashboard.js";
 
 const NO_OUTCOMES = { in_time: 0, late: 0, hopeless: 0, expired: 0, queue_full: 0 };
 
@@ -230,72 +230,72 @@ describe("the page", () => {
 });
 
 describe("many models", () => {
-it("a viewer gets the rows of all models once, then those that changed, and all again when one comes", async () => {
-  const { triton, double, root } = await openDashboard();
-  const bind = (modelName: string) =>
-    triton.bind({
-      modelName,
-      inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
-      outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
-      inferFunc: sample(({ x }) => ({ y: x })),
-    });
-  for (let i = 0; i < 1200; i++) bind(`m${i}`);
-  await triton.ready();
-  const events = await Events.open(`${root}/api/events/double/1`);
-  const first = await events.next("summary");
-  expect([first.hasAll, first.models.length]).toEqual([true, 1201]);
-  // The rate of the first sample is not known, so the second changes all rows.
-  await events.next("summary", ({ hasAll, models }) => !hasAll && models.length === 0);
-  await double.inferSample({ x: [1] });
-  const changed = await events.next("summary", ({ models }) => models.length > 0);
-  expect(changed.hasAll).toBe(false);
-  expect(changed.models.map(({ name }: { name: string }) => name)).toEqual(["double"]);
-  bind("late");
-  const all = await events.next("summary", ({ hasAll }) => hasAll);
-  expect(all.models).toHaveLength(1202);
-  // The plot of the chosen model goes on, whether or not its row has changed.
-  const { point } = await events.next("detail");
-  expect((await events.next("detail")).point[0]).toBeGreaterThan(point[0]);
-});
+  it("a viewer gets the rows of all models once, then those that changed, and all again when one comes", async () => {
+    const { triton, double, root } = await openDashboard();
+    const bind = (modelName: string) =>
+      triton.bind({
+        modelName,
+        inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
+        outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+        inferFunc: sample(({ x }) => ({ y: x })),
+      });
+    for (let i = 0; i < 1200; i++) bind(`m${i}`);
+    await triton.ready();
+    const events = await Events.open(`${root}/api/events/double/1`);
+    const first = await events.next("summary");
+    expect([first.hasAll, first.models.length]).toEqual([true, 1201]);
+    // The rate of the first sample is not known, so the second changes all rows.
+    await events.next("summary", ({ hasAll, models }) => !hasAll && models.length === 0);
+    await double.inferSample({ x: [1] });
+    const changed = await events.next("summary", ({ models }) => models.length > 0);
+    expect(changed.hasAll).toBe(false);
+    expect(changed.models.map(({ name }: { name: string }) => name)).toEqual(["double"]);
+    bind("late");
+    const all = await events.next("summary", ({ hasAll }) => hasAll);
+    expect(all.models).toHaveLength(1202);
+    // The plot of the chosen model goes on, whether or not its row has changed.
+    const { point } = await events.next("detail");
+    expect((await events.next("detail")).point[0]).toBeGreaterThan(point[0]);
+  });
 });
 
 describe("mounting", () => {
-it("the dashboard works in a server of the program, under its path", async () => {
-  const { triton, double } = await openDashboard();
-  const page = dashboard({ path: "/ops/models", intervalMs: 20 }).open(triton.service);
-  const server = createServer(toNodeListener(page)).listen(0);
-  onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())));
-  const root = `http://localhost:${(server.address() as AddressInfo).port}/ops/models`;
-  const followed = await fetch(root);
-  expect([followed.url, followed.status]).toEqual([`${root}/`, 200]);
-  const answer = await fetch(`${root}/v2/models/double/infer`, {
-    method: "POST",
-    body: '{"inputs":[{"name":"x","datatype":"FP32","shape":[1,1],"data":[4]}]}',
+  it("the dashboard works in a server of the program, under its path", async () => {
+    const { triton, double } = await openDashboard();
+    const page = dashboard({ path: "/ops/models", intervalMs: 20 }).open(triton.service);
+    const server = createServer(toNodeListener(page)).listen(0);
+    onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())));
+    const root = `http://localhost:${(server.address() as AddressInfo).port}/ops/models`;
+    const followed = await fetch(root);
+    expect([followed.url, followed.status]).toEqual([`${root}/`, 200]);
+    const answer = await fetch(`${root}/v2/models/double/infer`, {
+      method: "POST",
+      body: '{"inputs":[{"name":"x","datatype":"FP32","shape":[1,1],"data":[4]}]}',
+    });
+    expect(await answer.json()).toMatchObject({ outputs: [{ data: [8] }] });
+    const events = await Events.open(`${root}/api/events/double/1`);
+    expect(await events.next("detail")).toMatchObject({ statistics: { inferenceCount: 1 } });
+    events.leave();
+    expect(double.statistics().inferenceCount).toBe(1);
   });
-  expect(await answer.json()).toMatchObject({ outputs: [{ data: [8] }] });
-  const events = await Events.open(`${root}/api/events/double/1`);
-  expect(await events.next("detail")).toMatchObject({ statistics: { inferenceCount: 1 } });
-  events.leave();
-  expect(double.statistics().inferenceCount).toBe(1);
-});
 
-it("`new Triton({ dashboard: true })` serves it by default on the metrics port, or without metrics on that of HTTP", async () => {
-  const ports = { httpPort: 0, metricsPort: 0, allowGrpc: false, dashboard: true };
-  for (const allowMetrics of [true, false]) {
-    const triton = new Triton({ ...ports, allowMetrics });
-    onTestFinished(() => triton.close());
-    const { addresses } = await triton.serve();
-    const { url } = addresses[allowMetrics ? "metrics" : "http"]!;
-    expect((await fetch(`${url}/dashboard/`)).headers.get("content-type")).toContain("text/html");
-    // The data need the token.
-    expect((await fetch(`${url}/dashboard/api/info`)).status).toBe(403);
-    await triton.close();
-  }
-});
+  it("`new Triton({ dashboard: true })` serves it by default on the metrics port, or without metrics on that of HTTP", async () => {
+    const ports = { httpPort: 0, metricsPort: 0, allowGrpc: false, dashboard: true };
+    for (const allowMetrics of [true, false]) {
+      const triton = new Triton({ ...ports, allowMetrics });
+      onTestFinished(() => triton.close());
+      const { addresses } = await triton.serve();
+      const { url } = addresses[allowMetrics ? "metrics" : "http"]!;
+      expect((await fetch(`${url}/dashboard/`)).headers.get("content-type")).toContain("text/html");
+      // The data need the token.
+      expect((await fetch(`${url}/dashboard/api/info`)).status).toBe(403);
+      await triton.close();
+    }
+  });
 
-it("a path that could not match is refused", () => {
-  for (const path of ["", "/", "dashboard", "/dashboard/", "/a?b"]) {
-    expect(() => dashboard({ path })).toThrow('dashboard path: expected a path such as "/dashboard"');
-  }
-});
+  it("a path that could not match is refused", () => {
+    for (const path of ["", "/", "dashboard", "/dashboard/", "/a?b"]) {
+      expect(() => dashboard({ path })).toThrow('dashboard path: expected a path such as "/dashboard"');
+    }
+  });
 });

@@ -1,66 +1,66 @@
+import { doubleText } from "@tritonjs/protocol";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
 import { PackedNumbers } from "../../src/json/json-value.js";
 import { parseJson } from "../../src/json/parse-json.js";
 import { nearestDouble } from "../../src/json/read-number.js";
 import { decodeText, encodeText } from "../../src/json/text.js";
 import { ByteWriter, MAX_DOUBLE_BYTES, writeDouble } from "../../src/json/write-json.js";
-import { doubleText } from "@tritonjs/protocol";
-import fc from "fast-check";
-import { expect, it, describe } from "vitest";
 
 describe("text", () => {
-it("text decoding turns any bytes into strings and back", () => {
-  fc.assert(
-    fc.property(fc.uint8Array(), (bytes) => {
-      expect(new Uint8Array(encodeText(decodeText(bytes)))).toEqual(bytes);
-    }),
-  );
-});
+  it("text decoding turns any bytes into strings and back", () => {
+    fc.assert(
+      fc.property(fc.uint8Array(), (bytes) => {
+        expect(new Uint8Array(encodeText(decodeText(bytes)))).toEqual(bytes);
+      }),
+    );
+  });
 
-it("text decoding keeps valid text unchanged", () => {
-  fc.assert(
-    fc.property(fc.string({ unit: "binary" }), (text) => {
-      expect(decodeText(Buffer.from(text))).toBe(text);
-      expect(encodeText(text)).toEqual(Buffer.from(text));
-    }),
-  );
-});
+  it("text decoding keeps valid text unchanged", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        expect(decodeText(Buffer.from(text))).toBe(text);
+        expect(encodeText(text)).toEqual(Buffer.from(text));
+      }),
+    );
+  });
 
-it("ByteWriter writes strings that read back as the same bytes", () => {
-  fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 3000 }), (bytes) => {
-      const written = new ByteWriter().stringBytes(bytes).bytes();
-      expect(new Uint8Array(parseJson(written) as Uint8Array)).toEqual(bytes);
-    }),
-  );
-});
+  it("ByteWriter writes strings that read back as the same bytes", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 3000 }), (bytes) => {
+        const written = new ByteWriter().stringBytes(bytes).bytes();
+        expect(new Uint8Array(parseJson(written) as Uint8Array)).toEqual(bytes);
+      }),
+    );
+  });
 
-it("ByteWriter escapes the characters that Triton escapes, in upper case", () => {
-  const written = new ByteWriter().string('"\\/\b\f\n\r\t\u0001\u001f\u007f\u2028é').bytes();
-  expect(written.toString()).toBe('"\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001F\u007f\u2028é"');
-});
+  it("ByteWriter escapes the characters that Triton escapes, in upper case", () => {
+    const written = new ByteWriter().string('"\\/\b\f\n\r\t\u0001\u001f\u007f\u2028é').bytes();
+    expect(written.toString()).toBe('"\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001F\u007f\u2028é"');
+  });
 
-it("doubleText prints doubles that read back as the same double", () => {
-  fc.assert(
-    fc.property(fc.double(), (value) => {
-      expect(Number(doubleText(value))).toEqual(value);
-      expect(doubleText(value)).toMatch(/[.eN]|Infinity/);
-    }),
-  );
-});
+  it("doubleText prints doubles that read back as the same double", () => {
+    fc.assert(
+      fc.property(fc.double(), (value) => {
+        expect(Number(doubleText(value))).toEqual(value);
+        expect(doubleText(value)).toMatch(/[.eN]|Infinity/);
+      }),
+    );
+  });
 
-it.each([
-  [1, "1.0"],
-  [-0, "-0.0"],
-  [0.1, "0.1"],
-  [1e-6, "0.000001"],
-  [1e-7, "1e-7"],
-  [1e20, "100000000000000000000.0"],
-  [1e21, "1e21"],
-  [Number.NaN, "NaN"],
-  [-Infinity, "-Infinity"],
-])("doubleText prints %d as %s", (value, text) => {
-  expect(doubleText(value)).toBe(text);
-});
+  it.each([
+    [1, "1.0"],
+    [-0, "-0.0"],
+    [0.1, "0.1"],
+    [1e-6, "0.000001"],
+    [1e-7, "1e-7"],
+    [1e20, "100000000000000000000.0"],
+    [1e21, "1e21"],
+    [Number.NaN, "NaN"],
+    [-Infinity, "-Infinity"],
+  ])("doubleText prints %d as %s", (value, text) => {
+    expect(doubleText(value)).toBe(text);
+  });
 });
 
 /** Pseudo-random numbers, the same in each run. */
@@ -117,11 +117,11 @@ const kinds: Record<string, { values: number[]; least: number }> = {
 };
 
 describe("write double", () => {
-it("ByteWriter writes tensors of any doubles", () => {
-  const values = [0, -0, 0.1, 1 / 3, -1e300, Number.NaN, Infinity, ...many(() => random() * 100)];
-  const writer = new ByteWriter().ascii("[").doubles(Float64Array.from(values)).ascii("]");
-  expect(writer.bytes().toString()).toBe(`[${values.map(doubleText).join(",")}]`);
-});
+  it("ByteWriter writes tensors of any doubles", () => {
+    const values = [0, -0, 0.1, 1 / 3, -1e300, Number.NaN, Infinity, ...many(() => random() * 100)];
+    const writer = new ByteWriter().ascii("[").doubles(Float64Array.from(values)).ascii("]");
+    expect(writer.bytes().toString()).toBe(`[${values.map(doubleText).join(",")}]`);
+  });
 });
 
 describe("writeDouble", () => {
@@ -172,37 +172,37 @@ const halves = fc
   });
 
 describe("decimal", () => {
-it("nearestDouble returns the nearest double or undefined", () => {
-  fc.assert(
-    fc.property(fc.oneof(decimals, halves), (text) => {
-      const found = nearestDouble(Buffer.from(text), 0, text.length, text.length - text.indexOf(".") - 1);
-      if (found !== undefined) expect(found).toBe(Number(text));
-    }),
-    { numRuns: 5000 },
-  );
-});
+  it("nearestDouble returns the nearest double or undefined", () => {
+    fc.assert(
+      fc.property(fc.oneof(decimals, halves), (text) => {
+        const found = nearestDouble(Buffer.from(text), 0, text.length, text.length - text.indexOf(".") - 1);
+        if (found !== undefined) expect(found).toBe(Number(text));
+      }),
+      { numRuns: 5000 },
+    );
+  });
 
-it("nearestDouble reads the doubles that programs print", () => {
-  fc.assert(
-    fc.property(fc.double({ min: 1e-5, max: 1e15, noNaN: true }), (value) => {
-      const text = String(value);
-      if (!text.includes(".") || text.includes("e") || text.length < 17) return;
-      expect(nearestDouble(Buffer.from(text), 0, text.length, text.length - text.indexOf(".") - 1)).toBe(
-        value,
-      );
-    }),
-    { numRuns: 2000 },
-  );
-});
+  it("nearestDouble reads the doubles that programs print", () => {
+    fc.assert(
+      fc.property(fc.double({ min: 1e-5, max: 1e15, noNaN: true }), (value) => {
+        const text = String(value);
+        if (!text.includes(".") || text.includes("e") || text.length < 17) return;
+        expect(nearestDouble(Buffer.from(text), 0, text.length, text.length - text.indexOf(".") - 1)).toBe(
+          value,
+        );
+      }),
+      { numRuns: 2000 },
+    );
+  });
 
-it("a decimal has the same value in an array and alone", () => {
-  fc.assert(
-    fc.property(fc.array(fc.tuple(decimals, fc.boolean()), { minLength: 1 }), (numbers) => {
-      const texts = numbers.map(([text, minus]) => (minus ? `-${text}` : text));
-      const read = parseJson(Buffer.from(`[${texts.join(",")}]`)) as PackedNumbers;
-      expect(read).toBeInstanceOf(PackedNumbers);
-      expect([...read.values]).toEqual(texts.map(Number));
-    }),
-  );
-});
+  it("a decimal has the same value in an array and alone", () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(decimals, fc.boolean()), { minLength: 1 }), (numbers) => {
+        const texts = numbers.map(([text, minus]) => (minus ? `-${text}` : text));
+        const read = parseJson(Buffer.from(`[${texts.join(",")}]`)) as PackedNumbers;
+        expect(read).toBeInstanceOf(PackedNumbers);
+        expect([...read.values]).toEqual(texts.map(Number));
+      }),
+    );
+  });
 });

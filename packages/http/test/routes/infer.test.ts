@@ -1,10 +1,10 @@
+import { request as httpRequest } from "node:http";
+import { gunzipSync, gzipSync, inflateSync } from "node:zlib";
+import { TritonError } from "@tritonjs/core";
+import { describe, expect, it } from "vitest";
 import { IdentityService, identityConfig } from "../support/identity-service.js";
 import { send } from "../support/send.js";
 import { startHttp } from "../support/start-http.js";
-import { TritonError } from "@tritonjs/core";
-import { request as httpRequest } from "node:http";
-import { gunzipSync, gzipSync, inflateSync } from "node:zlib";
-import { describe, expect, it } from "vitest";
 
 const path = "/v2/models/m/infer";
 
@@ -18,11 +18,14 @@ function identity() {
 }
 
 describe("infer", () => {
-it("POST infer classifies the outputs on request", async () => {
-  const body = JSON.stringify({ ...request, outputs: [{ name: "OUT", parameters: { classification: 1 } }] });
-  const answer = await send(await startHttp(identity()), { path, body });
-  expect(answer.text).toContain('{"name":"OUT","datatype":"BYTES","shape":[1],"data":["6:1:one"]}');
-});
+  it("POST infer classifies the outputs on request", async () => {
+    const body = JSON.stringify({
+      ...request,
+      outputs: [{ name: "OUT", parameters: { classification: 1 } }],
+    });
+    const answer = await send(await startHttp(identity()), { path, body });
+    expect(answer.text).toContain('{"name":"OUT","datatype":"BYTES","shape":[1],"data":["6:1:one"]}');
+  });
 });
 
 describe("tensors over HTTP", () => {

@@ -1,12 +1,12 @@
+import { gunzipSync } from "node:zlib";
+import type { TraceOptions } from "@tritonjs/core";
+import { Tracing } from "@tritonjs/core/frontend";
+import { realClock } from "@tritonjs/core/testing";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { http, metrics } from "../../src/index.js";
 import { IdentityService, identityConfig } from "../support/identity-service.js";
 import { send } from "../support/send.js";
 import { startHttp } from "../support/start-http.js";
-import type { TraceOptions } from "@tritonjs/core";
-import { Tracing } from "@tritonjs/core/frontend";
-import { realClock } from "@tritonjs/core/testing";
-import { gunzipSync } from "node:zlib";
-import { describe, expect, it, onTestFinished } from "vitest";
 
 const PAGE = Array.from(
   { length: 100 },

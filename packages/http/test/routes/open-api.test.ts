@@ -1,10 +1,10 @@
+import { describe, expect, it } from "vitest";
 import { openApiDocument } from "../../src/index.js";
 import { openApiPage } from "../../src/routes/open-api.js";
 import { matchRoute, routes } from "../../src/routes/v2-handler.js";
 import { IdentityService, identityConfig } from "../support/identity-service.js";
 import { send } from "../support/send.js";
 import { startHttp } from "../support/start-http.js";
-import { describe, expect, it } from "vitest";
 
 type Operation = {
   operationId: string;
