@@ -54,9 +54,9 @@ describe("a chat template that asks for endless work", () => {
     expect(text).toContain(`of model '${model}'`);
   });
 
-  it("leaves turns for health probes while 64 clients ask for it", async () => {
+  it("leaves turns for health probes while many clients ask for it", async () => {
     const events: string[] = [];
-    const asked = Array.from({ length: 64 }, async () => {
+    const asked = Array.from({ length: 16 }, async () => {
       const { status } = await ask("loops");
       events.push("chat");
       return status;

@@ -77,8 +77,8 @@ const step = { model_name: "m", model_version: -1, input_map: { x: "x" }, output
 const ensemble = { backend: "", platform: "ensemble", ensemble_scheduling: { step: [step] } };
 
 describe("a load request to the command", () => {
-  it.each([0, 1])("writes and runs nothing that it names, with %i frontend threads", async (threads) => {
-    const { clients, place, written } = await start(`--frontend-threads=${threads}`);
+  it("writes and runs nothing that it names, with a frontend thread", async () => {
+    const { clients, place, written } = await start("--frontend-threads=1");
     const attacks: readonly (readonly [model: string, names: string, config: ReturnType<typeof config>])[] = [
       ["m", "rollout_directory", config("javascript", rollout(join(place, "made")))],
       ["m", "rollout_directory", config("javascript", rollout("made"))],

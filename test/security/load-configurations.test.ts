@@ -1,6 +1,5 @@
-import { spawnSync } from "node:child_process";
 import { cpSync, existsSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RepositoryAgent } from "@tritonjs/core";
@@ -8,7 +7,6 @@ import { lineLogger } from "@tritonjs/core/internal";
 import { fakeBackend } from "@tritonjs/core/testing";
 import { afterAll, describe, expect, it } from "vitest";
 import { identityOnnx } from "../support/onnx-models.js";
-import { hasPython } from "../support/python.js";
 import { repositoryRoot } from "../support/repository.js";
 import { RepositoryOnDisk } from "../support/repository-on-disk.js";
 import { openServer, useServer } from "./support/open-server.js";
@@ -65,16 +63,7 @@ const models = await RepositoryOnDisk.create({
   "plain/config.pbtxt": `backend: "plain" ${IO}
     parameters { key: "home" value { string_value: "${outside}/secret" } }`,
 });
-await mkdir(join(outside, "environment/bin"), { recursive: true });
 await writeFile(join(outside, "secret"), "secret 0\n");
-await writeFile(join(outside, "environment/bin/python3"), `#!/bin/sh\necho > ${outside}/python-ran\n`);
-await chmod(join(outside, "environment/bin/python3"), 0o755);
-const LIBRARY = `#include <stdio.h>
-__attribute__((constructor)) static void run(void) { fclose(fopen("${outside}/library-ran", "w")); }`;
-const compiled = spawnSync("cc", ["-shared", "-fPIC", "-xc", "-o", join(outside, "evil.so"), "-"], {
-  input: LIBRARY,
-});
-const hasCompiler = compiled.status === 0;
 const stories = join(repositoryRoot, "examples/text-generation/models/stories");
 cpSync(stories, join(models.path, "stories"), { recursive: true });
 await symlink(join(outside, "secret"), join(models.path, "ctc/1/link.txt"));
@@ -223,16 +212,23 @@ const attacks: readonly (readonly [model: string, parameter: string, config: Con
 ];
 
 describe("the configuration of a load request", () => {
-  it.each(attacks.map(([model, parameter, config]) => [parameter, model, JSON.stringify(config)] as const))(
-    "names no path that the operator did not allow: %s of %s (attack %#)",
-    async (parameter, model, config) => {
+  it.each([...new Set(attacks.map(([model]) => model))])(
+    "names no path that the operator did not allow: %s",
+    async (attacked) => {
       const before = await evidence();
-      for (const client of server.clients) {
-        const error = await client.loadModel(model, { config }).catch((thrown: unknown) => thrown);
-        expect(error).toMatchObject({ code: "INVALID_ARG", message: expect.stringContaining(parameter) });
+      for (const [i, [model, parameter, config]] of attacks.entries()) {
+        if (model !== attacked) continue;
+        const client = server.clients[i % 2]!;
+        const given = { config: JSON.stringify(config) };
+        const error = await client.loadModel(model, given).catch((thrown: unknown) => thrown);
+        expect(error, `attack ${i}`).toMatchObject({
+          code: "INVALID_ARG",
+          message: expect.stringContaining(parameter),
+        });
         expect(error).toMatchObject({ message: expect.stringContaining(`'${model}'`) });
+        expect(seen, `attack ${i}`).toEqual([]);
       }
-      expect([seen, await evidence()]).toEqual([[], before]);
+      expect(await evidence()).toEqual(before);
       expect(existsSync("made.onnx")).toBe(false);
       await server.serves();
     },
@@ -243,14 +239,13 @@ describe("the configuration of a load request", () => {
       ["ctc", ctc({ vocabulary: "units.txt" })],
       ["ctc", ctc({ vocabulary: "inner.txt" })],
       ["ctc", ctc({ vocabulary: join(models.path, "ctc/1/units.txt") })],
-      ["onnx", onnx({ "session.log_id": "a", "session.load_model_format": "ONNX", engine: "worker" })],
+      ["onnx", onnx({ "session.log_id": "a", "session.load_model_format": "ONNX", engine: "native" })],
       ["onnx", onnx({ "session.set_denormal_as_zero": "1", gpu_mem_limit: "0" })],
       ["plain", plain({ anything: join(models.path, "plain/1/note.txt") })],
       ["plain", plain({ anything: "1/255, image/png; a..b ... 50% é" })],
     ];
-    for (const [model, config] of allowed) {
-      for (const client of server.clients) await client.loadModel(model, { config: JSON.stringify(config) });
-    }
+    for (const [i, [model, config]] of allowed.entries())
+      await server.clients[i % 2]!.loadModel(model, { config: JSON.stringify(config) });
   });
 
   it("keeps the paths that the operator wrote, while the rest changes", async () => {
@@ -296,8 +291,6 @@ describe("the configuration of a load request", () => {
 });
 
 describe("who may name any path", () => {
-  const ran = (what: string) => existsSync(join(outside, `${what}-ran`));
-
   it("the program in process", async () => {
     const { triton } = server;
     await triton.loadModel("plain", { config: JSON.stringify(plain({ anything: "/etc/passwd" })) });
@@ -307,23 +300,13 @@ describe("who may name any path", () => {
     await triton.unloadModel("plain");
   });
 
-  it.each([0, 1])("clients of a server that allows files of loads, client %i", async (i) => {
+  it("clients of a server that allows files of loads", async () => {
     const open = await openServer({ triton: { ...options, allowModelFileOverride: true } });
-    const client = open.clients[i]!;
-    await client.loadModel("plain", { config: plain({ anything: "/etc/passwd" }) });
-    const made = join(outside, `made-${i}.onnx`);
-    await client.loadModel("onnx", { config: onnx({ "session.optimized_model_filepath": made }) });
-    expect(existsSync(made)).toBe(true);
-    if (hasPython) {
-      await expect(
-        client.loadModel("python", { config: python(`${outside}/environment`) }),
-      ).rejects.toThrow();
-      expect(ran("python")).toBe(true);
-    }
-    if (hasCompiler) {
-      const config = onnx({ library: `${outside}/evil.so`, engine: "native" });
-      await expect(client.loadModel("onnx", { config })).rejects.toThrow();
-      expect(ran("library")).toBe(true);
+    for (const [i, client] of open.clients.entries()) {
+      await client.loadModel("plain", { config: plain({ anything: "/etc/passwd" }) });
+      const made = join(outside, `made-${i}.onnx`);
+      await client.loadModel("onnx", { config: onnx({ "session.optimized_model_filepath": made }) });
+      expect(existsSync(made)).toBe(true);
     }
   });
 });
