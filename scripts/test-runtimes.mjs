@@ -53,7 +53,7 @@ const LEFT_OUT = {
       "opens 13 runtimes at once, which takes a minute",
     ],
     ["test/e2e/rollout.test.ts", "with 1 frontend threads", "no frontend threads"],
-    ["test/e2e/cuda-shared-memory.test.ts", ".*with frontends in threads", "no frontend threads"],
+    ["test/e2e/cuda-shared-memory.long.test.ts", ".*with frontends in threads", "no frontend threads"],
     ["packages/core/test/frontend-threads/serving.long.test.ts", undefined, "no frontend threads"],
     ["packages/core/test/frontend-threads/requests.long.test.ts", undefined, "no frontend threads"],
     ["packages/core/test/frontend-threads/thread-death.long.test.ts", undefined, "no frontend threads"],

@@ -60,18 +60,34 @@ describe.skipIf(cCompiler === undefined)(`CUDA shared memory${withoutCompiler}`,
     };
   }
 
-  async function serve({ threads = 0, allowed = true, gpus = true } = {}) {
+  type Urls = { readonly http: string; readonly grpc: string };
+  const served = new Map<string, Promise<Urls>>();
+  const programs: Program[] = [];
+  afterAll(async () => {
+    for (const program of programs) program.signal("SIGTERM");
+    await Promise.all(programs.map(({ ended }) => ended));
+  });
+
+  /** A server for all tests that ask for the same. Each test unregisters its regions. */
+  async function serve({ threads = 0, allowed = true, gpus = true } = {}): Promise<Urls> {
+    const key = JSON.stringify([threads, allowed, gpus]);
+    const urls = served.get(key) ?? startServer(threads, allowed, gpus);
+    served.set(key, urls);
+    onTestFinished(async () => {
+      if (allowed) await new HttpClient((await urls).http).unregisterCudaSharedMemory();
+    });
+    return urls;
+  }
+
+  async function startServer(threads: number, allowed: boolean, gpus: boolean): Promise<Urls> {
     const module = fileURLToPath(new URL("../fixtures/serves-shared-memory.mjs", import.meta.url));
     const program = new Program(process.execPath, [module, String(threads), String(allowed)], {
       cwd: repositoryRoot,
       env: gpus ? { LD_LIBRARY_PATH: folder.path } : {},
     });
-    onTestFinished(async () => {
-      program.signal("SIGTERM");
-      await program.ended;
-    });
+    programs.push(program);
     const line = await program.untilOutput("}\n");
-    return JSON.parse(line.trim().split("\n").at(-1)!) as { readonly http: string; readonly grpc: string };
+    return JSON.parse(line.trim().split("\n").at(-1)!) as Urls;
   }
 
   const shared = (region: string, byteSize: number, offset = 0) => ({
