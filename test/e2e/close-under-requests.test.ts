@@ -41,7 +41,7 @@ describe("close() under requests", () => {
         config: { maxBatchSize: 8 },
       });
       const clients = await serveAndConnect(triton);
-      const settled = new Array<number>(clients.length * 40).fill(0);
+      const settled = new Array<number>(clients.length * 16).fill(0);
       let closing: Promise<void> | undefined;
       const outcomes = await Promise.allSettled(
         settled.map(async (_count, i) => {

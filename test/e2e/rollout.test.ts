@@ -78,9 +78,11 @@ describe.each([0, 1])("with %i frontend threads, HTTP and gRPC obey a rollout", 
     rollout.remove();
     expect(await versionFor(clients.http, "a")).toBe("2");
   });
+});
 
-  it("start, show and change it", async () => {
-    const { http, clients } = await serve({}, threads);
+describe("HTTP and gRPC, with a frontend thread", () => {
+  it("start, show and change a rollout", async () => {
+    const { http, clients } = await serve({}, 1);
     expect(await ask(http)).toMatchObject({ status: 404, body: { error: "model 'm' has no rollout" } });
     expect(await ask(http, { from: 1, to: 2, share: 25 })).toMatchObject({
       status: 200,
@@ -125,9 +127,12 @@ it("gRPC starts and reads a rollout with a parameter of RepositoryModelLoad", as
   expect(await load("{}")).toMatchObject({ share: 100 });
 });
 
-describe.each([0, 1])("with %i frontend threads, no step passes on requests in flight", (threads) => {
-  const kinds = ["HTTP", "gRPC", "streams over HTTP"] as const;
-  it.each(kinds)("of %s, nor on the answers beside them", async (kind) => {
+describe("no step passes on requests in flight", () => {
+  it.each([
+    ["HTTP", 0],
+    ["gRPC", 1],
+    ["streams over HTTP", 1],
+  ])("of %s, nor on the answers beside them, with %i frontend threads", async (kind, threads) => {
     const decoupled = kind === "streams over HTTP";
     const triton = openTriton({ exitTimeoutSecs: 0, logInfo: false, logWarning: false });
     let hanging = 0;

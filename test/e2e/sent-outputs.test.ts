@@ -43,7 +43,7 @@ it("the memory of an answer over HTTP is freed when a slow client has read it, w
   const triton = openTriton();
   const sent = bindAnswering(triton);
   const { addresses } = await triton.serve();
-  const COUNT = 4_000_000;
+  const COUNT = 1_500_000;
   const REQUESTS = 3;
   const json = `{"inputs":[{"name":"x","datatype":"FP32","shape":[1],"data":[${COUNT}]}],"outputs":[{"name":"y","parameters":{"binary_data":true}}]}`;
   const head = `POST /v2/models/answering/infer HTTP/1.1\r\nHost: a\r\nContent-Length: ${json.length}\r\n`;
