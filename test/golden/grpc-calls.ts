@@ -36,7 +36,7 @@ const models = readModels(recordedModels);
 /**
  * Replays the recorded gRPC calls.
  *
- * @param frontendThreads threads that run the frontend
+ * @param frontendThreads threads that run the frontend. With one, every third call is played
  */
 export function replayGrpc(frontendThreads = 0): void {
   /** All models behind a gRPC port, and its clients. */
@@ -125,6 +125,7 @@ export function replayGrpc(frontendThreads = 0): void {
     replay<GrpcCase, UnaryResult | undefined>({
       cases,
       plays: 5,
+      every: frontendThreads === 0 ? 1 : 3,
       differences: grpcDifferences(models, cases),
       run: async (recorded, intended) => {
         const client = await serverFor(recorded.server).clientFor(recorded.request_compression);

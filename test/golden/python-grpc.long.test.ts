@@ -96,6 +96,7 @@ describe.skipIf(!hasPython)(`recorded gRPC calls with Python models${withoutPyth
   replay<GrpcCase, UnaryResult | undefined>({
     cases,
     plays: 5,
+    every: 3,
     differences: grpcDifferences(models, cases).filter(({ onlyCallbacks }) => !onlyCallbacks),
     run: async (recorded, intended) => {
       const client = await serverFor(recorded.server).clientFor(recorded.request_compression);

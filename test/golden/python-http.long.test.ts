@@ -100,6 +100,7 @@ describe.skipIf(!hasPython)(`recorded HTTP exchanges with Python models${without
   replay<HttpCase, PlayedCase["answers"]>({
     cases: loadLines("http/cases.jsonl"),
     plays: 5,
+    every: 3,
     differences: httpDifferences(models).filter(({ onlyCallbacks }) => !onlyCallbacks),
     run: async (recorded, intended) => {
       const { answers, faults } =
