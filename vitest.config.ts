@@ -1,4 +1,6 @@
+import { availableParallelism } from "node:os";
 import { defineConfig, type TestProjectConfiguration } from "vitest/config";
+import { LongestFirst } from "./test/support/longest-first.js";
 
 /** The long layer, which `npm run test:all` runs too. */
 const LONG = "**/*.long.test.ts";
@@ -23,6 +25,10 @@ const long: TestProjectConfiguration = {
   test: {
     name: "long",
     include: [LONG],
+    // They wait for installs, browsers and exit delays: with a worker for each core, a third of the time is idle.
+    maxWorkers: Math.ceil(1.5 * availableParallelism()),
+    // Vitest runs projects with different numbers of workers one after the other.
+    sequence: { groupOrder: 1 },
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 150_000 } },
@@ -49,6 +55,7 @@ export default defineConfig({
     pool: "forks",
     // Much of the time is spent on waiting for processes and sockets.
     maxWorkers: "100%",
+    sequence: { sequencer: LongestFirst },
     // Limits end a test that hangs. A busy machine needs far less, so load alone fails no test. They stay below the
     // server's keep-alive timeout (72 s), so a `close` that waits for an idle connection still fails its test.
     testTimeout: 60_000,
