@@ -57,8 +57,11 @@ const main :Workerd.Worker = (
     );
     program = new Program(workerd.path!, ["serve", join(folder, "config.capnp")], { cwd: folder });
     url = `http://127.0.0.1:${port}`;
-    // It listens when it has compiled the worker.
-    await vi.waitFor(() => fetch(url), { timeout: 240_000 });
+    // It listens when it has compiled the worker, and ends when it cannot.
+    await Promise.race([
+      vi.waitFor(() => fetch(url), { timeout: 240_000 }),
+      program.ended.then(({ stderr }) => Promise.reject(new Error(`workerd ended: ${stderr}`))),
+    ]);
   }, 300_000);
 
   afterAll(async () => {
