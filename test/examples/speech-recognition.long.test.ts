@@ -273,7 +273,7 @@ describe.skipIf(!hasPython)(`the example speech-recognition${withoutPython}`, ()
     });
 
     it("have partial texts, and at the end the text of the whole signal", async () => {
-      for (const { samples, name } of recordings.slice(0, 4)) {
+      for (const { samples, name } of recordings.slice(0, 2)) {
         const texts = await live(samples, name);
         expect(texts.length).toBe(Math.ceil(samples.length / PIECE));
         expect(new Set(texts).size).toBeGreaterThan(2);
@@ -326,8 +326,8 @@ describe.skipIf(!hasPython)(`the example speech-recognition${withoutPython}`, ()
       );
     });
 
-    it("of 200 speakers at once do not mix; those that leave in the middle disturb nobody", async () => {
-      const speakers = Array.from({ length: 200 }, (_, i) => ({ i, samples: recordings[i % 3]!.samples }));
+    it("of 60 speakers at once do not mix; those that leave in the middle disturb nobody", async () => {
+      const speakers = Array.from({ length: 60 }, (_, i) => ({ i, samples: recordings[i % 3]!.samples }));
       const expected = await Promise.all(
         recordings.slice(0, 3).map(({ samples, name }) => live(samples, name)),
       );
