@@ -135,7 +135,7 @@ const cores = (group: string) => ({
   "cores/config.pbtxt": `backend: "javascript"
     input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 1 ] } ]
     output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 3 ] } ]
-    instance_group [ { ${group} } ]`,
+    instance_group [ { count: 1 ${group} } ]`,
   "cores/1/model.mjs": CORES_JS,
 });
 

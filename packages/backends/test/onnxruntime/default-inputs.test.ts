@@ -74,7 +74,7 @@ async function served<T>(
 }
 
 const configured = (config: string, engine = "worker") => ({
-  "m/config.pbtxt": `backend: "onnxruntime" ${config} parameters { key: "engine" value { string_value: "${engine}" } }`,
+  "m/config.pbtxt": `backend: "onnxruntime" instance_group [ { count: 1 } ] ${config} parameters { key: "engine" value { string_value: "${engine}" } }`,
 });
 
 const k = { name: "k", dims: [1], data: BigInt64Array.of(1n), elemType: "INT64" } as const;

@@ -368,14 +368,14 @@ describe("chat templates", () => {
       "{% for m in messages %}{{ m.role | upper }}: {{ m.content.strip() | replace('a', 'bb') }}\n{% endfor %}";
 
     it("grows with the messages", () => {
-      const many = Array.from({ length: 20_000 }, () => ({ role: "user", content: "aa" }));
-      expect(render(ChatTemplate.from(fitting), { messages: many })).toBe("USER: bbbb\n".repeat(20_000));
-      const long = [{ role: "user", content: "a".repeat(8_000_000) }];
-      expect(render(ChatTemplate.from(fitting), { messages: long })).toHaveLength(16_000_007);
+      const many = Array.from({ length: 10_000 }, () => ({ role: "user", content: "aa" }));
+      expect(render(ChatTemplate.from(fitting), { messages: many })).toBe("USER: bbbb\n".repeat(10_000));
+      const long = [{ role: "user", content: "a".repeat(4_000_000) }];
+      expect(render(ChatTemplate.from(fitting), { messages: long })).toHaveLength(8_000_007);
     });
 
     it("is spent in turns of the event loop, between which other requests are answered", async () => {
-      const messages = Array.from({ length: 50_000 }, () => ({ role: "user", content: "aa" }));
+      const messages = Array.from({ length: 20_000 }, () => ({ role: "user", content: "aa" }));
       const events: string[] = [];
       const prompt = Promise.resolve(
         ChatTemplate.from(fitting).renderInTurns({ messages, addGenerationPrompt: false }),
@@ -390,12 +390,12 @@ describe("chat templates", () => {
         }),
       );
       await others;
-      expect(await prompt).toHaveLength(50_000 * 11);
+      expect(await prompt).toHaveLength(20_000 * 11);
       expect(events).toEqual(["other", "other", "prompt"]);
     });
 
     it("is not spent for a request that has ended", async () => {
-      const messages = Array.from({ length: 50_000 }, () => ({ role: "user", content: "aa" }));
+      const messages = Array.from({ length: 20_000 }, () => ({ role: "user", content: "aa" }));
       const request = new AbortController();
       const prompt = ChatTemplate.from(fitting).renderInTurns(
         { messages, addGenerationPrompt: false },

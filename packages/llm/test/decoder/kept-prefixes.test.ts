@@ -114,7 +114,7 @@ describe("a server with a directory of prefixes", () => {
 
   it("shares it with a server that computes the same prompts at the same time", async () => {
     const [one, two] = [start(), start()];
-    const prompts = ["A cat. ", "A dog. ", "A bird. "].map((begin) => begin + PROMPT);
+    const prompts = ["A cat. ", "A dog. "].map((begin) => begin + PROMPT);
     const told = await Promise.all(
       [one, two].map((teller) => Promise.all(prompts.map((prompt) => tell(teller, prompt)))),
     );

@@ -57,10 +57,8 @@ describe("generated texts", () => {
     });
 
     it.each([
-      ["prompts are computed in small parts", { prefillTokens: 5 }],
-      ["the space for keys and values runs out", { kvCacheBytes: 90 * 1024 }],
-      ["only two may run together", { maxRunningRequests: 2 }],
-      ["prefixes are not cached", { prefixCache: false }],
+      ["only two run together, whose prompts come in parts", { prefillTokens: 5, maxRunningRequests: 2 }],
+      ["there is little space, and no cache", { kvCacheBytes: 90 * 1024, prefixCache: false }],
     ])("stays the same when %s", async (_, options) => {
       const teller = open(options);
       const wishes = [...PROMPTS, PROMPTS[0]!].map((prompt) => wish(prompt, 20));

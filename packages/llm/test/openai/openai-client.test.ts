@@ -1,11 +1,9 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { batch } from "@tritonjs/core";
 import { TritonError } from "@tritonjs/protocol";
 import OpenAI, {
   APIError,
-  AuthenticationError,
   BadRequestError,
   InternalServerError,
   NotFoundError,
@@ -15,15 +13,7 @@ import { zodResponseFormat } from "openai/helpers/zod";
 import type { RunnableToolFunctionWithParse } from "openai/lib/RunnableFunction";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import {
-  type Asked,
-  bindText,
-  newTriton,
-  type Said,
-  say,
-  serveOpenAi,
-  signalOf,
-} from "./support/openai-server.js";
+import { type Asked, bindText, newTriton, type Said, say, serveOpenAi } from "./support/openai-server.js";
 
 const messages = [{ role: "user", content: "Hello" }] as const satisfies OpenAI.ChatCompletionMessageParam[];
 
@@ -42,22 +32,6 @@ async function connect(
     asked,
     triton,
   };
-}
-
-/** Says words until the request is cancelled, and tells when it began and when it was. */
-function endless() {
-  const began = signalOf();
-  const cancelled = signalOf();
-  async function* answer({ signal }: Asked): AsyncGenerator<Said> {
-    signal.addEventListener("abort", () => cancelled.reach(), { once: true });
-    yield { text: "word " };
-    began.reach();
-    while (!signal.aborted) {
-      yield { text: "word " };
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-  }
-  return { answer, began: began.reached, cancelled: cancelled.reached };
 }
 
 describe("the openai client", () => {
@@ -93,28 +67,6 @@ describe("the openai client", () => {
     expect(deltas).toEqual(["Good ", "day", "!"]);
     expect(await runner.totalUsage()).toEqual(whole.usage);
     expect(asked.map(({ stream }) => stream)).toEqual([false, true]);
-  });
-
-  it("gets choices and log probabilities of completions", async () => {
-    const logprobs = JSON.stringify([{ 7: { logprob: -0.5, rank: 1, decoded_token: "yes" } }]);
-    const { openai } = await connect(function* () {
-      yield { text: "yes", logprobs, reason: "length" };
-    });
-    const { choices } = await openai.completions.create({
-      model: "m",
-      prompt: ["a", "b"],
-      n: 2,
-      logprobs: 1,
-    });
-    expect(choices.map(({ index, text, finish_reason }) => [index, text, finish_reason])).toEqual(
-      [0, 1, 2, 3].map((index) => [index, "yes", "length"]),
-    );
-    expect(choices[0]?.logprobs).toMatchObject({ tokens: ["yes"], token_logprobs: [-0.5] });
-    let text = "";
-    for await (const chunk of await openai.completions.create({ model: "m", prompt: "a", stream: true })) {
-      text += chunk.choices[0]?.text ?? "";
-    }
-    expect(text).toBe("yes");
   });
 
   it("gets a response of the newer endpoint, whole and streamed", async () => {
@@ -227,54 +179,9 @@ describe("the openai client", () => {
       expect(cities).toEqual(["Rome", "Oslo"]);
       expect(asked).toHaveLength(2);
     });
-
-    it("gets the arguments of a call that it forces", async () => {
-      const { openai, asked } = await connect(() => say('{"city":', '"Rome"}'), {
-        inputs: ["text_input", "sampling_parameters", "stream"],
-        chatTemplates: { m: directory },
-      });
-      const tool_choice = { type: "function", function: { name: "weather" } } as const;
-      const answer = await openai.chat.completions.create({
-        model: "m",
-        messages,
-        tools: [weather],
-        tool_choice,
-      });
-      expect(answer.choices[0]?.message.tool_calls).toMatchObject([
-        { type: "function", function: { name: "weather", arguments: '{"city":"Rome"}' } },
-      ]);
-      // As OpenAI has it: the model had no choice.
-      expect(answer.choices[0]?.finish_reason).toBe("stop");
-      expect(JSON.parse(asked[0]?.sampling.structured_outputs as string)).toEqual({
-        json: weather.function.parameters,
-      });
-    });
-
-    it("gets calls of several tools that it requires, as they arrive", async () => {
-      const { openai } = await connect(
-        () => say('[{"name": "weather", "argu', 'ments": {"city": "Ro', 'me"}}]'),
-        {
-          inputs: ["text_input", "sampling_parameters", "stream"],
-          chatTemplates: { m: directory },
-        },
-      );
-      const request = { model: "m", messages, tools: [weather], tool_choice: "required" as const };
-      const parts: (string | undefined)[] = [];
-      for await (const { choices } of await openai.chat.completions.create({ ...request, stream: true })) {
-        parts.push(...(choices[0]?.delta.tool_calls ?? []).map((call) => call.function?.arguments));
-      }
-      expect(parts).toEqual(['{"city": "Ro', 'me"}']);
-    });
   });
 
   describe("maps errors to its classes", () => {
-    it("for a model that does not exist", async () => {
-      const { openai } = await connect(() => say("x"));
-      await expect(openai.chat.completions.create({ model: "none", messages })).rejects.toThrow(
-        expect.objectContaining({ constructor: NotFoundError, code: "model_not_found", param: "model" }),
-      );
-    });
-
     it("for a field that cannot have its value", async () => {
       const { openai, asked } = await connect(() => say("x"));
       const error: unknown = await openai.chat.completions
@@ -283,25 +190,6 @@ describe("the openai client", () => {
       expect(error).toBeInstanceOf(BadRequestError);
       expect(error).toMatchObject({ param: "temperature", type: "invalid_request_error" });
       expect(asked).toHaveLength(0);
-    });
-
-    it("for a key that is wrong", async () => {
-      const { openai } = await connect(() => say("x"), { apiKeys: ["secret"] });
-      await expect(openai.models.list()).rejects.toThrow(AuthenticationError);
-      expect((await openai.withOptions({ apiKey: "secret" }).models.list()).data).toHaveLength(1);
-    });
-
-    it("for a model that fails before its first word", async () => {
-      // biome-ignore lint/correctness/useYield: the model fails at once.
-      const { openai } = await connect(function* () {
-        throw new Error("out of paper");
-      });
-      await expect(openai.chat.completions.create({ model: "m", messages })).rejects.toThrow(
-        InternalServerError,
-      );
-      await expect(openai.chat.completions.create({ model: "m", messages, stream: true })).rejects.toThrow(
-        InternalServerError,
-      );
     });
 
     it("for a model that fails in the middle of a stream", async () => {
@@ -341,65 +229,5 @@ describe("the openai client", () => {
       await expect(hasty.openai.chat.completions.create({ model: "m", messages })).rejects.toThrow(kind);
       expect(hasty.asked).toHaveLength(1);
     });
-  });
-
-  describe("cancels a generation at once", () => {
-    it("when it leaves the loop over a stream", async () => {
-      const { answer, cancelled } = endless();
-      const { openai } = await connect(answer);
-      for await (const chunk of await openai.chat.completions.create({
-        model: "m",
-        messages,
-        stream: true,
-      })) {
-        if (chunk.choices[0]?.delta.content) break;
-      }
-      await cancelled;
-    });
-
-    it("when its signal aborts a stream", async () => {
-      const { answer, cancelled } = endless();
-      const { openai } = await connect(answer);
-      const stream = await openai.completions.create({ model: "m", prompt: "x", n: 3, stream: true });
-      stream.controller.abort();
-      await cancelled;
-    });
-
-    it("when its signal aborts a request that is not a stream", async () => {
-      const { answer, began, cancelled } = endless();
-      const { openai } = await connect(answer);
-      const controller = new AbortController();
-      const pending = openai.chat.completions.create({ model: "m", messages }, { signal: controller.signal });
-      await began;
-      controller.abort();
-      await expect(pending).rejects.toThrow("Request was aborted");
-      await cancelled;
-    });
-  });
-
-  it("gets embeddings, which it asks for in base64", async () => {
-    const triton = newTriton();
-    const batches: number[] = [];
-    triton.bind({
-      modelName: "lengths",
-      inputs: [{ name: "text", dtype: "BYTES", shape: [1] }],
-      outputs: [{ name: "embedding", dtype: "FP32", shape: [3] }],
-      config: { maxBatchSize: 8 },
-      inferFunc: batch(({ text }) => {
-        const rows = text.shape[0] as number;
-        batches.push(rows);
-        const embedding = new Float32Array(rows * 3);
-        for (let row = 0; row < rows; row++) embedding.set([text.text(row, 0).length, 0.1, -1e-30], row * 3);
-        return { embedding };
-      }),
-    });
-    const openai = new OpenAI({ baseURL: `${await serveOpenAi(triton)}/v1`, apiKey: "key", maxRetries: 0 });
-    const expected = ["a", "four"].map((text) => [...new Float32Array([text.length, 0.1, -1e-30])]);
-    const inBase64 = await openai.embeddings.create({ model: "lengths", input: ["a", "four"] });
-    expect(inBase64.data.map(({ embedding }) => [...embedding])).toEqual(expected);
-    expect(inBase64.data.map(({ index }) => index)).toEqual([0, 1]);
-    const request = { model: "lengths", input: "four", encoding_format: "float" } as const;
-    expect((await openai.embeddings.create(request)).data[0]?.embedding).toEqual(expected[1]);
-    await expect(openai.embeddings.create({ model: "lengths", input: [] })).rejects.toThrow(BadRequestError);
   });
 });
