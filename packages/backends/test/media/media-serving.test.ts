@@ -1,9 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import * as grpcClient from "@tritonjs/client/grpc";
-import * as httpClient from "@tritonjs/client/http";
+import { InferenceServerClient } from "@tritonjs/client/http";
 import { Triton } from "@tritonjs/core";
-import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { repositoryRoot } from "../../../../test/support/repository.js";
@@ -87,44 +85,44 @@ output [ { name: "DATA" data_type: TYPE_UINT8 dims: [ 3, 20, 30 ] }, { name: "or
     });
   });
 
-  it.each([
-    ["image", { width: "8" }, "height: expected an integer from 1 to 16384, got 0"],
-    ["image", { width: "8", height: "8", widht: "9" }, "got 'widht'"],
-    [
-      "image",
-      { width: "eight", height: "8" },
-      "parameter 'width' of model 'm': expected a number, or a quotient such as 1/255, got 'eight'",
-    ],
-    [
-      "image",
-      { width: "8", height: "8", mean: "1,x" },
-      "parameter 'mean' of model 'm': expected numbers separated by commas, got '1,x'",
-    ],
-    ["audio", { n_fft: "74" }, "nFft: expected a product of primes up to 31, got 74"],
-    ["audio", { mono: "yes" }, "parameter 'mono' of model 'm': expected true or false, got 'yes'"],
-    [
-      "audio",
-      { isolation: "process" },
-      "parameter 'isolation' of model 'm': expected worker or inline, got 'process'",
-    ],
-  ])("with backend %s and the parameters %j is refused with the reason", async (backend, given, text) => {
-    const files = { "m/config.pbtxt": `backend: "${backend}"\n${parameters(given)}`, "m/1/": "" };
-    await serving(files, async (triton) => {
-      expect(await reasonOf(triton, "m")).toContain(text);
-    });
-  });
-
-  it("that contradicts the parameters is refused", async () => {
-    const files = {
-      "m/config.pbtxt": `backend: "image"\n${parameters({ width: "8", height: "8" })}
-
-output [ { name: "pixels" data_type: TYPE_FP32 dims: [ 3, 8, 9 ] } ]`,
-      "m/1/": "",
-    };
-    await serving(files, async (triton) => {
-      expect(await reasonOf(triton, "m")).toContain(
-        "model 'm', tensor 'pixels': the model expects dims [3, 8, 8] but the model configuration specifies dims [3, 8, 9]",
-      );
+  it("is refused with the reason", async () => {
+    const size = { width: "8", height: "8" };
+    const dims = 'output [ { name: "pixels" data_type: TYPE_FP32 dims: [ 3, 8, 9 ] } ]';
+    const cases: readonly (readonly [string, Readonly<Record<string, string>>, string, string?])[] = [
+      ["image", { width: "8" }, "height: expected an integer from 1 to 16384, got 0"],
+      ["image", { width: "8", height: "8", widht: "9" }, "got 'widht'"],
+      [
+        "image",
+        { width: "eight", height: "8" },
+        "parameter 'width' of model 'm': expected a number, or a quotient such as 1/255, got 'eight'",
+      ],
+      [
+        "image",
+        { width: "8", height: "8", mean: "1,x" },
+        "parameter 'mean' of model 'm': expected numbers separated by commas, got '1,x'",
+      ],
+      ["audio", { n_fft: "74" }, "nFft: expected a product of primes up to 31, got 74"],
+      ["audio", { mono: "yes" }, "parameter 'mono' of model 'm': expected true or false, got 'yes'"],
+      [
+        "audio",
+        { isolation: "process" },
+        "parameter 'isolation' of model 'm': expected worker or inline, got 'process'",
+      ],
+      [
+        "image",
+        size,
+        "tensor 'pixels': the model expects dims [3, 8, 8] but the model configuration specifies dims [3, 8, 9]",
+        dims,
+      ],
+    ];
+    const files = cases.flatMap(([backend, given, , more = ""], i) => [
+      [`m${i}/config.pbtxt`, `backend: "${backend}"\n${parameters(given)}\n${more}`],
+      [`m${i}/1/`, ""],
+    ]);
+    await serving(Object.fromEntries(files), async (triton) => {
+      for (const [i, [, , text]] of cases.entries()) {
+        expect(await reasonOf(triton, `m${i}`)).toContain(text.replace("model 'm'", `model 'm${i}'`));
+      }
     });
   });
 });
@@ -181,65 +179,63 @@ const files = {
 
 let repository: RepositoryOnDisk;
 let triton: Triton;
-const urls = { http: "", grpc: "" };
+let client: InferenceServerClient;
 
 beforeAll(async () => {
   repository = await RepositoryOnDisk.create(files);
   triton = new Triton({ modelRepository: repository.path });
-  const { addresses } = await triton.serve({ frontends: [http({ port: 0 }), grpc({ port: 0 })] });
-  urls.http = addresses.http!.url;
-  urls.grpc = addresses.grpc!.url;
+  const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
+  client = new InferenceServerClient(addresses.http!.url);
 });
 
 afterAll(async () => {
+  client.close();
   await triton.close();
   await repository[Symbol.asyncDispose]();
 });
 
-const CLIENTS = { http: httpClient, grpc: grpcClient };
+/** The elements of an output for files, one in each row. */
+async function infer(
+  client: InferenceServerClient,
+  model: string,
+  input: string,
+  output: string,
+  rows: readonly Uint8Array[],
+) {
+  const tensor = { datatype: "BYTES", shape: [rows.length, 1], data: rows } as const;
+  const result = await client.infer(model, { inputs: { [input]: tensor } });
+  return [...result.elements(output, "FP32")];
+}
 
-describe.each(["http", "grpc"] as const)("over %s", (protocol) => {
-  /** The elements of an output for files, one in each row. */
-  async function infer(model: string, input: string, output: string, rows: readonly Uint8Array[]) {
-    const client = new CLIENTS[protocol].InferenceServerClient(urls[protocol]);
-    try {
-      const tensor = { datatype: "BYTES", shape: [rows.length, 1], data: rows } as const;
-      const result = await client.infer(model, { inputs: { [input]: tensor } });
-      return [...result.elements(output, "FP32")];
-    } finally {
-      client.close();
-    }
-  }
+it("images become pixels over HTTP, and a bad one is refused with its row", async () => {
+  const photo = fixture("photo.jpg");
+  const { pixels } = await triton.infer("pixels", { image: [[photo], [fixture("photo.png")]] });
+  const ask = (...rows: Uint8Array[]) => infer(client, "pixels", "image", "pixels", rows);
+  expect(await ask(photo, fixture("photo.png"))).toEqual([...pixels!.data]);
+  await expect(ask(photo, Buffer.from("not an image"))).rejects.toThrow(
+    "input 'image', row 1: expected an image",
+  );
+});
 
-  it("images become pixels, and a bad one is refused with its row", async () => {
-    const photo = fixture("photo.jpg");
-    const { pixels } = await triton.infer("pixels", { image: [[photo], [fixture("photo.png")]] });
-    expect(await infer("pixels", "image", "pixels", [photo, fixture("photo.png")])).toEqual([
-      ...pixels!.data,
-    ]);
-    await expect(infer("pixels", "image", "pixels", [photo, Buffer.from("not an image")])).rejects.toThrow(
-      "input 'image', row 1: expected an image",
-    );
-  });
+it("audio becomes a waveform over HTTP", async () => {
+  const { waveform } = await triton.infer("wave", { audio: [[fixture("chirp.wav")]] });
+  expect(waveform!.data).toHaveLength(1600);
+  expect(await infer(client, "wave", "audio", "waveform", [fixture("chirp.wav")])).toEqual([
+    ...waveform!.data,
+  ]);
+});
 
-  it("audio becomes a waveform", async () => {
-    const { waveform } = await triton.infer("wave", { audio: [[fixture("chirp.wav")]] });
-    expect(waveform!.data).toHaveLength(1600);
-    expect(await infer("wave", "audio", "waveform", [fixture("chirp.wav")])).toEqual([...waveform!.data]);
-  });
-
-  it.each([
-    ["picture-mean", "photo.jpg", "pixels", "image"],
-    ["sound-mean", "chirp.wav", "wave", "audio"],
-  ])("the ensemble %s of config.pbtxt passes a file through its step", async (model, file, step, input) => {
-    const outputs = await triton.infer(step, { [input]: [[fixture(file)]] });
-    const [values] = Object.values(outputs);
-    const data = values!.data as Float32Array;
-    const mean = data.reduce((sum, value) => sum + value, 0) / data.length;
-    const [got] = await infer(model, "file", "mean", [fixture(file)]);
-    expect(got).toBeCloseTo(mean, 6);
-    await expect(infer(model, "file", "mean", [Buffer.from("neither")])).rejects.toThrow(
-      `in ensemble '${model}', input '${input}': expected`,
-    );
-  });
+it.each([
+  ["picture-mean", "photo.jpg", "pixels", "image"],
+  ["sound-mean", "chirp.wav", "wave", "audio"],
+])("the ensemble %s of config.pbtxt passes a file through its step", async (model, file, step, input) => {
+  const outputs = await triton.infer(step, { [input]: [[fixture(file)]] });
+  const [values] = Object.values(outputs);
+  const data = values!.data as Float32Array;
+  const mean = data.reduce((sum, value) => sum + value, 0) / data.length;
+  const { mean: got } = await triton.infer(model, { file: [[fixture(file)]] });
+  expect(got!.data[0]).toBeCloseTo(mean, 6);
+  await expect(triton.infer(model, { file: [[Buffer.from("neither")]] })).rejects.toThrow(
+    `in ensemble '${model}', input '${input}': expected`,
+  );
 });
