@@ -120,7 +120,6 @@ beforeAll(async () => {
     ...Object.fromEntries(bad),
     "scale/scale.mjs": SCALE,
     "scale/model-settings.json": settings("scale.mjs#Scale", { parameters: { extra: { factor: 3 } } }),
-    "increment/model-settings.json": settings("../scale/scale.mjs#Increment"),
     "divide/model-settings.json": settings("../scale/scale.mjs#Divide"),
     "sum/model-settings.json": settings("../scale/scale.mjs#Sum"),
     "described/model-settings.json": settings("../scale/scale.mjs#Increment", {
@@ -163,8 +162,6 @@ describe("a class of JavaScript", () => {
     ];
     const { OUTPUT_1 } = await triton.infer("scale", { INPUT_1: pairs });
     expect(OUTPUT_1!.data).toEqual(Float32Array.of(3, 6, 9, 12));
-    const increment = await triton.infer("increment", { INPUT_1: [[1, 2]] });
-    expect(increment.OUTPUT_1!.data).toEqual(Float64Array.of(2, 3));
     const { OUTPUT_1: sums } = await triton.infer("sum", { INPUT_1: pairs });
     expect([sums!.shape, sums!.data]).toEqual([[2, 1], Float64Array.of(3, 7)]);
     const { quotient, rest } = await triton.infer("divide", { a: [7], b: [2] });

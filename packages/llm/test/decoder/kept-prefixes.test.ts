@@ -10,11 +10,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { textGeneration } from "@tritonjs/llm";
 import { Tensor } from "@tritonjs/protocol";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Program } from "../../../../test/support/program.js";
 import type { CachedPrefix, KvLayout, KvSlice } from "../../src/decoder/forward-pass.js";
 import { BLOCK_TOKENS, KeptPrefixes } from "../../src/decoder/kept-prefixes.js";
 import { PrefixDirectory } from "../../src/prefix-directory.js";
@@ -34,7 +32,6 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const TELL_TEXT = fileURLToPath(new URL("../support/tell-text.mjs", import.meta.url));
 const STEP = 16;
 /** Runs of a prompt's end, which is shorter than a block. */
 const REST = Math.ceil(BLOCK_TOKENS / STEP);
@@ -98,33 +95,6 @@ describe("a server with a directory of prefixes", () => {
     const begun = await tell(teller, other);
     expect(begun.text).toBe(alone.text);
     expect(begun.runs).toBeLessThan(alone.runs / 2);
-    expect(warnings).toEqual([]);
-  });
-
-  it("shares it with a process beside it", async () => {
-    const mine = await recorded();
-    const written = files();
-    const program = Program.node(TELL_TEXT, [STORIES, folder, PROMPT, String(STEP)], folder);
-    const { stdout, stderr, code } = await program.ended;
-    expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
-    expect(JSON.parse(stdout)).toEqual({ text: mine.text, runs: expect.any(Number) });
-    expect(JSON.parse(stdout).runs).toBeLessThanOrEqual(REST + 3);
-    expect(files()).toEqual(written);
-  });
-
-  it("shares it with a server that computes the same prompts at the same time", async () => {
-    const [one, two] = [start(), start()];
-    const prompts = ["A cat. ", "A dog. "].map((begin) => begin + PROMPT);
-    const told = await Promise.all(
-      [one, two].map((teller) => Promise.all(prompts.map((prompt) => tell(teller, prompt)))),
-    );
-    await Promise.all([one.close(), two.close()]);
-    const texts = (of: readonly { readonly text: string }[]) => of.map(({ text }) => text);
-    expect(texts(told[0]!)).toEqual(texts(told[1]!));
-    expect(files().every((name) => name.endsWith(".kv"))).toBe(true);
-    const again = await tellOnce(prompts[1]);
-    expect(again.text).toBe(told[0]![1]!.text);
-    expect(again.runs).toBeLessThanOrEqual(REST + 3);
     expect(warnings).toEqual([]);
   });
 

@@ -75,7 +75,7 @@ describe.each(["all", "prompts", "none"] as const)("texts on a graph that pads %
     const limits = [{}, { prefillTokens: 16 }, { kvTokens: 400 }, { contextLength: 123 }];
     for (const [i, limit] of limits.entries()) {
       const plain = await copyTexts(wishes, 0, { pads, ...limit });
-      for (const length of i === 0 ? [1, 2, 3, 8] : [3]) {
+      for (const length of i === 0 ? [1, 3, 8] : [3]) {
         expect((await copyTexts(wishes, length, { pads, ...limit })).texts).toEqual(plain.texts);
       }
     }

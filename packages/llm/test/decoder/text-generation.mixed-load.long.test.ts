@@ -1,5 +1,11 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { Program } from "../../../../test/support/program.js";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
+import { BLOCK_TOKENS } from "../../src/decoder/kept-prefixes.js";
 import { STORIES } from "../support/stories.js";
 import { StoryTeller } from "../support/story-teller.js";
 import { UncachedDecoder } from "../support/uncached-decoder.js";
@@ -59,3 +65,43 @@ it.each(seeds)(
     }
   },
 );
+
+describe("a directory of prefixes", () => {
+  const STEP = 16;
+  const PROMPT = "Once there was a red dog who lived in a big house with Tom and Mia. ".repeat(12);
+  const REST = Math.ceil(BLOCK_TOKENS / STEP);
+
+  it("is shared by servers that compute the same prompts at once, and by a process beside them", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "prefixes-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const warnings: string[] = [];
+    const options = {
+      prefixDirectory: folder,
+      prefillTokens: STEP,
+      onWarning: (text: string) => void warnings.push(text),
+    };
+    const prompts = ["A cat. ", "A dog. ", "A bird. "].map((begin) => begin + PROMPT);
+    const told = await Promise.all(
+      [1, 2].map(async () => {
+        const teller = new StoryTeller(options);
+        const texts = prompts.map((prompt) => teller.text({ prompt, sampling: { max_tokens: 4 } }));
+        return await Promise.all(texts).finally(() => teller.close());
+      }),
+    );
+    expect(told[0]).toEqual(told[1]);
+    const written = readdirSync(folder).sort();
+    expect(written.every((name) => name.endsWith(".kv"))).toBe(true);
+    const program = fileURLToPath(new URL("../support/tell-text.mjs", import.meta.url));
+    const { stdout, stderr, code } = await Program.node(
+      program,
+      [STORIES, folder, prompts[1]!, String(STEP)],
+      folder,
+    ).ended;
+    expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
+    const { text, runs } = JSON.parse(stdout);
+    expect(text).toBe(told[0]![1]);
+    expect(runs).toBeLessThanOrEqual(REST + 3);
+    expect(readdirSync(folder).sort()).toEqual(written);
+    expect(warnings).toEqual([]);
+  });
+});

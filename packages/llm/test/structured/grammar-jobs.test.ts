@@ -187,7 +187,6 @@ describe("a format that asks for much work", () => {
     "16 patterns at once",
     "nested repetitions of a pattern",
     "40 nested choices of two",
-    "an enumeration of 20,000",
     "rules that double",
     "an ambiguous grammar",
     "a long bounded string with a pattern",
@@ -224,8 +223,8 @@ describe("a format that asks for much work", () => {
       [160, begin(9, { type: "regex", pattern: "[ab]+" })],
     ]);
     jobs.arrivals = (look) => arrivals.get(look);
-    jobs.send(...range(4, (i) => begin(2 + i, HOSTILE)));
-    expect(jobs.answers.map(({ text }) => text)).toEqual([1, 1, 8, 9, 2, 3, 4, 5]);
+    jobs.send(...range(2, (i) => begin(2 + i, HOSTILE)));
+    expect(jobs.answers.map(({ text }) => text)).toEqual([1, 1, 8, 9, 2, 3]);
     expect(jobs.answers.slice(1, 4).every((answer) => "mask" in answer)).toBe(true);
   });
 

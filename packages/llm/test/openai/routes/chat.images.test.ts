@@ -4,6 +4,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Triton } from "@tritonjs/core";
 import { textGeneration } from "@tritonjs/llm";
 import OpenAI from "openai";
 import sharp from "sharp";
@@ -44,9 +45,16 @@ describe("images in chats", () => {
 
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
+  let shared: Awaited<ReturnType<typeof serve>>;
+
+  beforeAll(async () => {
+    shared = await serve({}, new Triton());
+  });
+
+  afterAll(() => shared.triton.close());
+
   /** A server with a model that sees colours. */
-  async function serve(options: OpenAiOptions = {}) {
-    const triton = newTriton();
+  async function serve(options: OpenAiOptions = {}, triton = newTriton()) {
     triton.bind({ modelName: "colours", inferFunc: textGeneration({ directory, intraOpNumThreads: 1 }) });
     const url = await serveOpenAi(triton, options);
     return { url, triton, openai: new OpenAI({ baseURL: `${url}/v1`, apiKey: "key", maxRetries: 0 }) };
@@ -73,7 +81,7 @@ describe("images in chats", () => {
   }
 
   it("an answer depends on the image, and is that of the three graphs run by hand", async () => {
-    const { openai } = await serve();
+    const { openai } = shared;
     const mixed = [RED, BLUE, BLUE, GREEN];
     const cases: readonly (readonly (string | Colours)[])[] = [
       [RED, "What colour?"],
@@ -114,7 +122,7 @@ describe("images in chats", () => {
   });
 
   it("prefixes are shared by chats with the same image, and never by those with another one", async () => {
-    const { openai } = await serve();
+    const { openai } = shared;
     const question = "What colour has this image, which is the beginning of a chat?";
     for (const [colour, name] of [
       [RED, "red"],
@@ -136,7 +144,7 @@ describe("images in chats", () => {
   });
 
   it("images of the Responses API are seen", async () => {
-    const { openai } = await serve();
+    const { openai } = shared;
     const response = await openai.responses.create({
       model: "colours",
       input: [
@@ -153,7 +161,7 @@ describe("images in chats", () => {
   });
 
   it("files that are not images, or not what the model takes, are refused by what they are", async () => {
-    const { url, triton } = await serve();
+    const { url, triton } = shared;
     const stories = triton.bind({
       modelName: "stories",
       inferFunc: textGeneration({ directory: STORIES, intraOpNumThreads: 1 }),

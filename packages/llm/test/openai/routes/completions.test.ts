@@ -1,5 +1,6 @@
+import { Triton } from "@tritonjs/core";
 import { textGeneration } from "@tritonjs/llm";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { STORIES } from "../../support/stories.js";
 import {
   type Asked,
@@ -181,10 +182,18 @@ describe("completions of a decoder", () => {
     };
   }
 
-  async function serve() {
-    const triton = newTriton();
+  let triton: Triton;
+  let url: string;
+
+  beforeAll(async () => {
+    triton = new Triton();
     triton.bind({ modelName: "m", inferFunc: textGeneration({ directory: STORIES, intraOpNumThreads: 1 }) });
-    const url = await serveOpenAi(triton);
+    url = await serveOpenAi(triton);
+  });
+
+  afterAll(() => triton.close());
+
+  function serve() {
     const body = { model: "m", prompt: "Once there was", max_tokens: 8, temperature: 0, logprobs: 2 };
     const send = (fields: object) => post(`${url}/v1/completions`, { ...body, ...fields });
     const complete = async (fields: object) =>
@@ -197,7 +206,7 @@ describe("completions of a decoder", () => {
   }
 
   it("reports the prompt's log probabilities for echo, equal to those of the same tokens when they were generated", async () => {
-    const { complete } = await serve();
+    const { complete } = serve();
     const { text, logprobs } = (await complete({})).choices[0];
     const [echoed] = (await complete({ prompt: `Once there was${text}`, echo: true, max_tokens: 0 })).choices;
     expect(echoed).toMatchObject({ text: `Once there was${text}`, finish_reason: "length" });
@@ -217,7 +226,7 @@ describe("completions of a decoder", () => {
   });
 
   it("answers the requests of lm-evaluation-harness: prompts of text or tokens, echoed with one more token", async () => {
-    const { complete, send } = await serve();
+    const { complete, send } = serve();
     const asked = { echo: true, max_tokens: 1, logprobs: 1, seed: 1234 };
     const texts = await complete({ ...asked, prompt: ["Once there was", "One day"] });
     const ids = await complete({
@@ -244,7 +253,7 @@ describe("completions of a decoder", () => {
   });
 
   it("counts a prompt of tokens, and refuses numbers that are not tokens", async () => {
-    const { complete } = await serve();
+    const { complete } = serve();
     expect(await complete({ prompt: [40, 41], max_tokens: 2 })).toMatchObject({
       usage: { prompt_tokens: 2, completion_tokens: 2 },
     });
@@ -256,7 +265,7 @@ describe("completions of a decoder", () => {
   });
 
   it("chooses the most likely of several texts for best_of", async () => {
-    const { complete } = await serve();
+    const { complete } = serve();
     const sampled = { temperature: 1.5, seed: 7, max_tokens: 6 };
     const all = (await complete({ ...sampled, n: 4 })).choices;
     const mean = ({ logprobs: { token_logprobs: values } }: Choice) =>
@@ -270,9 +279,6 @@ describe("completions of a decoder", () => {
   });
 
   it("a prompt beyond the context has OpenAI's code and the field of its endpoint", async () => {
-    const triton = newTriton();
-    triton.bind({ modelName: "m", inferFunc: textGeneration({ directory: STORIES, intraOpNumThreads: 1 }) });
-    const url = await serveOpenAi(triton);
     const long = "Once there was a cat. ".repeat(500);
     const code = "context_length_exceeded";
     for (const [path, fields, param] of [
