@@ -14,7 +14,7 @@ const ALONE = [
   "packages/core/test/observe/log/log-file.test.ts",
   "packages/core/test/repository/layout/model-times.faults.test.ts",
   "packages/protocol/test/tensor/bytes-array.test.ts",
-  "packages/cli/test/{serve/process-memory,tools/capture-replay}.test.ts",
+  "packages/cli/test/serve/process-memory.test.ts",
   "packages/backends/test/{threads,media/fbank-backend,trees/bound-trees}.test.ts",
   "test/examples/next-routes.test.ts",
 ];

@@ -22,7 +22,7 @@ const model = (compute: string) => `export default (requests) => requests.map(({
   return { y: ${compute} };
 });`;
 
-const quick = ["--runs", "20", "--samples", "4", "--skip", "memory"];
+const quick = ["--runs", "20", "--samples", "2", "--skip", "memory,instances,extremes"];
 
 describe("check command", () => {
   it("checks the models of a repository and prints a report of each", async () => {

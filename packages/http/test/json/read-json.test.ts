@@ -24,9 +24,14 @@ function plain(value: JsonValue): unknown {
 
 const parse = (text: string) => parseJson(Buffer.from(text));
 
+/** Any character, of one or two code units. The table of fast-check's own characters takes a second to build. */
+const anyCharacter = fc
+  .oneof(fc.integer({ max: 0xd7ff, min: 0 }), fc.integer({ min: 0xe000, max: 0x10ffff }))
+  .map((point) => String.fromCodePoint(point));
+
 /** JSON texts with white space between the tokens. */
 const texts = fc
-  .tuple(fc.jsonValue({ noUnicodeString: false }), fc.constantFrom("", " ", "\t"))
+  .tuple(fc.jsonValue({ stringUnit: anyCharacter }), fc.constantFrom("", " ", "\t"))
   .map(([value, space]) => JSON.stringify(value, undefined, space));
 
 describe("the JSON reader of requests", () => {
@@ -144,7 +149,7 @@ describe("the JSON reader of requests", () => {
   });
 
   it("rejects more values than memory should hold", () => {
-    expect(() => parse(`[${"{},".repeat(2 ** 21)}1]`)).toThrow(
+    expect(() => parse(`[${"{},".repeat(2 ** 17)}{}]`)).toThrow(
       "request JSON: expected at most 131072 objects, got more",
     );
     expect(() => parse(`[{},${"[],".repeat(2 ** 19)}1]`)).toThrow(
@@ -358,7 +363,7 @@ describe("arrays of numbers in JSON", () => {
         if (!text.includes("-")) expect(packed.minuses).toBe(false);
         if (expected.some((value) => value < 0)) expect(packed.minuses).toBe(true);
       }),
-      { numRuns: 3000 },
+      { numRuns: 500 },
     );
   });
 
@@ -384,7 +389,7 @@ describe("arrays of numbers in JSON", () => {
         else if (packed instanceof PackedNumbers) expect(packed.values.length).toBe(expected);
         else expect(packed).not.toBe("refused");
       }),
-      { numRuns: 5000 },
+      { numRuns: 800 },
     );
   });
 

@@ -7,6 +7,11 @@ import { nearestDouble } from "../../src/json/read-number.js";
 import { decodeText, encodeText } from "../../src/json/text.js";
 import { ByteWriter, MAX_DOUBLE_BYTES, writeDouble } from "../../src/json/write-json.js";
 
+/** Any character, of one or two code units. The table of fast-check's own characters takes a second to build. */
+const anyCharacter = fc
+  .oneof(fc.integer({ max: 0xd7ff, min: 0 }), fc.integer({ min: 0xe000, max: 0x10ffff }))
+  .map((point) => String.fromCodePoint(point));
+
 describe("text", () => {
   it("text decoding turns any bytes into strings and back", () => {
     fc.assert(
@@ -18,7 +23,7 @@ describe("text", () => {
 
   it("text decoding keeps valid text unchanged", () => {
     fc.assert(
-      fc.property(fc.string({ unit: "binary" }), (text) => {
+      fc.property(fc.string({ unit: anyCharacter }), (text) => {
         expect(decodeText(Buffer.from(text))).toBe(text);
         expect(encodeText(text)).toEqual(Buffer.from(text));
       }),
@@ -178,7 +183,7 @@ describe("decimal", () => {
         const found = nearestDouble(Buffer.from(text), 0, text.length, text.length - text.indexOf(".") - 1);
         if (found !== undefined) expect(found).toBe(Number(text));
       }),
-      { numRuns: 5000 },
+      { numRuns: 1000 },
     );
   });
 
@@ -191,7 +196,7 @@ describe("decimal", () => {
           value,
         );
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     );
   });
 

@@ -118,10 +118,10 @@ describe("packed values", () => {
       expect(elements(encodeMessage(InferTensorContents, contents as never), datatype)).toEqual(expected);
     });
 
-    test("of ten million booleans take a byte each", () => {
-      const decoded = decodeMessage(InferTensorContents, packed(1, new Uint8Array(10_000_000).fill(1)));
+    test("of a million booleans take a byte each", () => {
+      const decoded = decodeMessage(InferTensorContents, packed(1, new Uint8Array(1_000_000).fill(1)));
       expect(decoded.boolContents).toBeInstanceOf(Uint8Array);
-      expect((decoded.boolContents as unknown as Uint8Array).byteLength).toBe(10_000_000);
+      expect((decoded.boolContents as unknown as Uint8Array).byteLength).toBe(1_000_000);
       expect(typedElements(decoded, "BOOL", "input")).toBe(decoded.boolContents);
     });
 

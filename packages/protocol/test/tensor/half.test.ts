@@ -141,7 +141,7 @@ describe.each(formats)("$name", ({ read, write, exponent, mantissa }) => {
         if (error > 0 && (error === above || error === below)) expect(half & 1).toBe(0);
         expect(write(-value)).toBe(half | 0x8000);
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     );
   });
 

@@ -171,7 +171,7 @@ describe("replay", () => {
     it("tries shares of callers", async () => {
       const by = (i: number) => ({ timeoutMs: 100, parameters: { caller: i % 20 === 0 ? "small" : "big" } });
       const recording = recordingOf(
-        await readTrace([await record({ ...CLASSES, count: 1500, options: by, batcher: {} })]),
+        await readTrace([await record({ ...CLASSES, count: 1000, options: by, batcher: {} })]),
       );
       const set = { deadlines: "true", shares_by: "caller" };
       const { predictions } = await replay(recording, [PLAIN], { set });
@@ -184,7 +184,7 @@ describe("replay", () => {
 
     it("tries shorter texts first, each with the time that it took", async () => {
       const random = new Random(5);
-      const texts = Array.from({ length: 600 }, () => Math.round(10 + 400 * random.uniform() ** 4));
+      const texts = Array.from({ length: 300 }, () => Math.round(10 + 400 * random.uniform() ** 4));
       const file = await record({
         maxBatchSize: 0,
         batcher: {},
@@ -403,8 +403,7 @@ const { out: help } = await run("--help");
 
 const commands = [...`${page}${help}`.matchAll(/^ *(tritonjs replay .*)$/gm)].map(([, line]) => line!);
 
-// Captures and recordings of the scheduling have tests of their own, capture-replay and replay-batches.
-// Several models have a test in replay.test.
+// Captures have tests in capture-replay, recordings of the scheduling and several models in this file.
 const lines = new Set(commands.filter((line) => !/--against|--rate-limit|\.tape/.test(line)));
 
 describe("the page about tritonjs replay", () => {
