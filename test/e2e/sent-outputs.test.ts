@@ -9,7 +9,7 @@ import { connectAll } from "./support/connect-all.js";
 import { openTriton } from "./support/open-triton.js";
 
 /** Elements of an output whose memory is worth freeing. */
-const LARGE = 40_000;
+const LARGE = 17_000;
 
 /** Binds a model that answers with as many numbers as `x` says, in memory that belongs to the answer, and keeps them. */
 function bindAnswering(triton: Triton): Float32Array[] {

@@ -11,7 +11,7 @@ import { connectAll } from "./support/connect-all.js";
 import { openTriton } from "./support/open-triton.js";
 
 /** Elements of a request whose memory is worth freeing, and of one that is left to the garbage collector. */
-const LARGE = 40_000;
+const LARGE = 17_000;
 const SMALL = 1000;
 
 /** The ways in which a large tensor arrives in memory that belongs to its request alone. */

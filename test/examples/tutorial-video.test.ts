@@ -1,18 +1,15 @@
-import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { boxOf, drawVideo } from "../../examples/tutorials/video/make-video.mjs";
+import { drawVideo } from "../../examples/tutorials/video/make-video.mjs";
 import { bindTracker, trackVideo } from "../../examples/tutorials/video/tracker.mjs";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
 const tutorial = join(repositoryRoot, "examples/tutorials/video");
-const hasFfmpeg = spawnSync("ffmpeg", ["-version"], { stdio: "ignore" }).status === 0;
-const withoutFfmpeg = hasFfmpeg ? "" : " (skipped: ffmpeg is not installed)";
 
 let folder: string;
 let triton: Triton;
@@ -126,19 +123,6 @@ describe("frames of a video through a detector", () => {
       [29, 3],
     ]);
   });
-
-  it.skipIf(!hasFfmpeg)(`come from a compressed file by ffmpeg${withoutFfmpeg}`, async () => {
-    const [raw, compressed] = [join(folder, "raw.y4m"), join(folder, "video.mp4")];
-    const boxes = await drawVideo(raw, { frames: 25 });
-    spawnSync("ffmpeg", ["-v", "error", "-i", raw, "-c:v", "mpeg4", "-q:v", "1", compressed]);
-    const { report, tracked } = await track(await bindTracker(triton), compressed);
-    expect(report.frames).toBe(25);
-    for (const { index, box } of tracked) {
-      for (const [corner, position] of box.entries()) {
-        expect(Math.abs(position - boxes[index]![corner]!)).toBeLessThan(3);
-      }
-    }
-  });
 });
 
 describe("a video that cannot be tracked is an error that says why", () => {
@@ -194,15 +178,5 @@ describe("the files of the tutorial", () => {
       0,
     );
     expect((await readFile(path)).equals(await readFile(join(tutorial, "detector.onnx")))).toBe(true);
-  });
-
-  it("the program prints each video's frames and latencies", async () => {
-    const { code, stdout } = await Program.node(join(tutorial, "main.mjs"), [], repositoryRoot).ended;
-    expect(code).toBe(0);
-    const last = boxOf(59, { width: 160, height: 120, step: 1 }).join(" ");
-    expect(stdout).toMatch(
-      /^step-1\.y4m: 60 frames, 0 dropped, \d+ a second, latency [\d.]+ ms, 95 % below [\d.]+ ms\n/,
-    );
-    expect(stdout).toContain(`  frame 59: object at ${last}\n`);
   });
 });
