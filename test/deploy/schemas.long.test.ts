@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -184,4 +185,12 @@ describe(`the Helm chart${hasGo ? "" : " (skipped: there are no packages golang-
     const { code, stderr } = await render({ autoscaling: { kind: "magic" } });
     expect([code, stderr]).toEqual([1, expect.stringContaining('expected none, hpa or keda, got "magic"')]);
   });
+});
+
+const hasPromtool = spawnSync("promtool", ["--version"]).error === undefined;
+const withoutPromtool = hasPromtool ? "" : " (skipped: there is no promtool)";
+it.skipIf(!hasPromtool)(`the alerts pass Prometheus' own check${withoutPromtool}`, () => {
+  const rulesFile = join(repositoryRoot, "deploy", "prometheus", "alerts.yml");
+  const { status, stderr } = spawnSync("promtool", ["check", "rules", rulesFile], { encoding: "utf8" });
+  expect(`${status} ${stderr}`).toBe("0 ");
 });

@@ -1,13 +1,148 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { deflateSync, gzipSync } from "node:zlib";
+import { status } from "@grpc/grpc-js";
+import { InferenceServerClient } from "@tritonjs/client/grpc";
 import type { BackendFactory, ParameterTable } from "@tritonjs/core/backend";
 import { lineLogger } from "@tritonjs/core/internal";
-import { afterAll, describe, expect, it } from "vitest";
+import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { DeclaredParameters } from "../../packages/core/src/backends/declared-parameters.js";
 import { BUILT_IN, PACKAGED } from "../../packages/core/src/backends/find-backend.js";
+import { framed, rawCall, rawSession } from "../../packages/grpc/test/support/raw-call.js";
 import { repositoryRoot } from "../support/repository.js";
 import { RepositoryOnDisk } from "../support/repository-on-disk.js";
 import { useServer } from "./support/open-server.js";
+
+const server = useServer();
+
+const MIB = 2 ** 20;
+
+/** 48 MiB of zeros in about 48 KiB: within the limit on sizes, a thousandfold in memory. */
+const zeros = Buffer.alloc(48 * MIB);
+
+describe("a decompression bomb", () => {
+  it.each([
+    ["gzip", gzipSync(zeros)],
+    ["deflate", deflateSync(zeros)],
+  ])("in %s over HTTP is refused for its ratio, and its memory is given back", async (encoding, body) => {
+    const { requestMemory } = server.triton.service;
+    const before = requestMemory.refusals.RATIO;
+    const answer = await fetch(`http://localhost:${server.httpPort}/v2/models/echo/infer`, {
+      method: "POST",
+      headers: { "content-encoding": encoding },
+      body,
+    });
+    expect([answer.status, await answer.text()]).toEqual([400, expect.stringMatching(/ratio|100 times/)]);
+    expect(requestMemory.refusals.RATIO).toBe(before + 1);
+    await expect.poll(() => requestMemory.usedBytes).toBe(0);
+    await server.serves();
+  });
+
+  it("in gzip over gRPC is refused for its ratio", async () => {
+    const session = rawSession(`localhost:${server.grpcPort}`);
+    const answer = await rawCall(session, framed(gzipSync(zeros), 1), { "grpc-encoding": "gzip" });
+    expect(answer.grpcStatus).toBe(status.RESOURCE_EXHAUSTED);
+    await expect.poll(() => server.triton.service.requestMemory.usedBytes).toBe(0);
+    await server.serves();
+  });
+
+  it("of gzip in gzip is unpacked once", async () => {
+    const body = gzipSync(gzipSync(zeros));
+    const answer = await fetch(`http://localhost:${server.httpPort}/v2/models/echo/infer`, {
+      method: "POST",
+      headers: { "content-encoding": "gzip" },
+      body,
+    });
+    expect(answer.status).toBe(500);
+    expect(await answer.text()).toContain("failed to parse the request JSON buffer");
+    await server.serves();
+  });
+});
+
+const huge = [
+  ["2^32 x 2^32", [2 ** 32, 2 ** 32]],
+  ["2^32 x 2^32 x 0", [2 ** 32, 2 ** 32, 0]],
+  ["2^53", [2 ** 53]],
+  ["2^40", [2 ** 40]],
+] as const;
+
+describe("sizes of tensors", () => {
+  it("more outputs than the limit are refused before any is made", async () => {
+    const client = new InferenceServerClient(`localhost:${server.grpcPort}`);
+    onTestFinished(() => client.close());
+    const outputs = Array.from({ length: 5000 }, (_, index) => ({ name: `y${index}` }));
+    const inputs = { x: { datatype: "BYTES", shape: [1], data: ["a"] } } as const;
+    await expect(client.infer("echo", { inputs, outputs })).rejects.toThrow("4096");
+    const answer = await fetch(`http://localhost:${server.httpPort}/v2/models/echo/infer`, {
+      method: "POST",
+      body: JSON.stringify({ inputs: [{ name: "x", datatype: "BYTES", shape: [1], data: ["a"] }], outputs }),
+    });
+    expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("4096")]);
+    await server.serves();
+  });
+});
+
+describe("a shape with a huge or overflowing product", () => {
+  it.each(huge)("of %s elements is refused over HTTP", async (_text, shape) => {
+    for (const data of ['"data":["a"]', '"parameters":{"binary_data_size":0}']) {
+      const body = `{"inputs":[{"name":"x","datatype":"BYTES","shape":[${shape}],${data}}]}`;
+      const answer = await fetch(`http://localhost:${server.httpPort}/v2/models/echo/infer`, {
+        method: "POST",
+        headers: { "inference-header-content-length": `${body.length}` },
+        body,
+      });
+      expect(answer.status).toBe(400);
+      await answer.text();
+    }
+    await server.serves();
+  });
+
+  it.each(huge)("of %s elements is refused over gRPC", async (_text, shape) => {
+    const session = rawSession(`localhost:${server.grpcPort}`);
+    for (const rawInputContents of [[Buffer.alloc(0)], [Buffer.of(1, 0, 0, 0, 97)]]) {
+      const inputs = [{ name: "x", datatype: "BYTES", shape: [...shape] }];
+      const message = encodeMessage(inference.ModelInferRequest, {
+        modelName: "echo",
+        inputs,
+        rawInputContents,
+      });
+      expect((await rawCall(session, framed(message))).grpcStatus).toBe(3);
+    }
+    await server.serves();
+  });
+});
+
+describe("a string that claims 4 GiB", () => {
+  const claim = Buffer.of(0xff, 0xff, 0xff, 0xff, 97);
+
+  it("is refused over HTTP, without memory for it", async () => {
+    const header = `{"inputs":[{"name":"x","datatype":"BYTES","shape":[1],"parameters":{"binary_data_size":${claim.length}}}]}`;
+    const answer = await fetch(`http://localhost:${server.httpPort}/v2/models/echo/infer`, {
+      method: "POST",
+      headers: { "inference-header-content-length": `${header.length}` },
+      body: Buffer.concat([Buffer.from(header), claim]),
+    });
+    expect([answer.status, await answer.text()]).toEqual([
+      400,
+      expect.stringContaining("incomplete string data"),
+    ]);
+    await server.serves();
+  });
+
+  it("is refused over gRPC", async () => {
+    const session = rawSession(`localhost:${server.grpcPort}`);
+    const inputs = [{ name: "x", datatype: "BYTES", shape: [1] }];
+    const rawInputContents = [claim];
+    const message = encodeMessage(inference.ModelInferRequest, {
+      modelName: "echo",
+      inputs,
+      rawInputContents,
+    });
+    expect((await rawCall(session, framed(message))).grpcStatus).toBe(3);
+    await server.serves();
+  });
+});
 
 /*
  * Backends say what each of their parameters names, and can read no other parameter. A load request over the network is
@@ -22,6 +157,7 @@ const packaged = await Promise.all(
     return [name, repositoryBackends[name]!] as const;
   }),
 );
+
 const backends = [...Object.entries(BUILT_IN), ...packaged];
 
 /** Words in names of parameters that are paths, addresses, or contents that usually are in files. */
