@@ -12,6 +12,10 @@ import { writeDigits } from "./digits-network.js";
 const folder = mkdtempSync(join(tmpdir(), "optimize-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
+/** The two networks, which take seconds to train. */
+const plain = writeDigits(join(folder, "plain"), false);
+const outlier = writeDigits(join(folder, "outlier"), true);
+
 const terminalOf = (stop?: Promise<unknown>) => {
   const out: string[] = [];
   const errors: string[] = [];
@@ -26,7 +30,7 @@ const terminalOf = (stop?: Promise<unknown>) => {
 
 describe("optimize", { timeout: 300_000 }, () => {
   it("writes the form of a digits network that is best within the limits, ready to serve", async () => {
-    const { model, inputData, labels } = writeDigits(join(folder, "plain"), false);
+    const { model, inputData, labels } = plain;
     const exportPath = join(folder, "plain-results");
     const names = Array.from({ length: 10 }, (_, i) => `digit ${i}`);
     const result = await optimize({
@@ -62,7 +66,7 @@ describe("optimize", { timeout: 300_000 }, () => {
   });
 
   it("never chooses dynamic int8 for a network with an outlier channel, and names the layer that it ruins", async () => {
-    const { model, inputData, labels } = writeDigits(join(folder, "outlier"), true);
+    const { model, inputData, labels } = outlier;
     const terminal = terminalOf();
     const exportPath = join(folder, "outlier-results");
     const args = [
@@ -96,7 +100,7 @@ describe("optimize", { timeout: 300_000 }, () => {
   });
 
   it("ends at the first Ctrl-C with its measurements, which --resume continues", async () => {
-    const { model, inputData } = writeDigits(join(folder, "stopped"), false);
+    const { model, inputData } = plain;
     const exportPath = join(folder, "stopped-results");
     const args = [
       model,
@@ -140,9 +144,8 @@ describe("optimize", { timeout: 300_000 }, () => {
     expect(first).toEqual(results);
     expect(after.results).toHaveLength(4);
     // Measurements of another file are refused.
-    const other = writeDigits(join(folder, "other"), true);
     const fault = terminalOf();
-    const others = [other.model, "--input-data", other.inputData, ...args.slice(3), "--resume"];
+    const others = [outlier.model, "--input-data", outlier.inputData, ...args.slice(3), "--resume"];
     expect(await optimizeCommand(others, fault)).toBe(99);
     expect(fault.errors.at(-1)).toContain("expected measurements of the same models and load");
   });
@@ -157,7 +160,7 @@ describe("optimize", { timeout: 300_000 }, () => {
       intervalMs: 30,
       batchSizes: [1, 2],
     };
-    const { folder: written } = await optimize({ ...options, shapes: { speech: [200, 80] }, count: 2 });
+    const { folder: written } = await optimize({ ...options, shapes: { speech: [67, 80] }, count: 2 });
     const samples = join(written!, "samples.json");
     const again = await optimize({
       ...options,
@@ -168,7 +171,7 @@ describe("optimize", { timeout: 300_000 }, () => {
   });
 
   it("serves a form without ONNX Runtime's memory arena if that is the one within the limits", async () => {
-    const { model } = writeDigits(join(folder, "memory"), false);
+    const { model } = plain;
     const exportPath = join(folder, "memory-results");
     const options = { model, exportPath, variants: ["clean"] as const, intervalMs: 30, batchSizes: [1] };
     const { variants, folder: written } = await optimize({ ...options, lowMemory: true, goal: "latency" });
@@ -185,7 +188,7 @@ describe("optimize", { timeout: 300_000 }, () => {
   });
 
   it("replaces the model of an earlier run only when the new one is complete", async () => {
-    const { model } = writeDigits(join(folder, "again"), false);
+    const { model } = plain;
     const exportPath = join(folder, "again-results");
     const options = { model, exportPath, variants: ["clean"] as const, intervalMs: 30, batchSizes: [1] };
     const { folder: written } = await optimize(options);
