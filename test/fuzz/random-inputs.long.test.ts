@@ -7,7 +7,7 @@ import { repositoryRoot } from "../support/repository.js";
 import { targetNames } from "./targets/index.js";
 
 /** Enough that each target changes its good inputs in all ways, and few enough for a test. */
-const RUNS = 500;
+const RUNS = 200;
 
 const findings = mkdtempSync(join(tmpdir(), "tritonjs-fuzz-findings-"));
 afterAll(() => rmSync(findings, { recursive: true }));
