@@ -135,7 +135,7 @@ const accelerator = (kind: string, name: string) =>
 /** Reason why an ONNX model with this configuration is not loaded; empty when it is. */
 async function reasonFor(config: string, options: object = {}): Promise<string> {
   await using models = await RepositoryOnDisk.create({
-    "m/config.pbtxt": `backend: "onnxruntime" ${config}`,
+    "m/config.pbtxt": `backend: "onnxruntime" instance_group [ { count: 1 } ] ${config}`,
     "m/1/model.onnx": iris,
   });
   const logger = { error() {}, warn() {}, info() {}, debug() {} };

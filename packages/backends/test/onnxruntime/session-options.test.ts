@@ -187,7 +187,7 @@ describe("precisions of a model", () => {
 
   async function load(accelerator: string, folder = cache, model: Uint8Array = bytes()) {
     await using models = await RepositoryOnDisk.create({
-      "m/config.pbtxt": `backend: "onnxruntime" max_batch_size: 4 optimization { execution_accelerators { ${accelerator} } }`,
+      "m/config.pbtxt": `backend: "onnxruntime" instance_group [ { count: 1 } ] max_batch_size: 4 optimization { execution_accelerators { ${accelerator} } }`,
       "m/1/model.onnx": model,
     });
     await using triton = new Triton({

@@ -157,7 +157,7 @@ describe("padded inputs", () => {
   /** Answers of a model of a repository to two requests, or the reason why it is not loaded. */
   const inRepository = async (config: string) => {
     await using files = await RepositoryOnDisk.create({
-      "identity/config.pbtxt": `backend: "onnxruntime"\nmax_batch_size: 8\n${config}\n`,
+      "identity/config.pbtxt": `backend: "onnxruntime"\nmax_batch_size: 8\ninstance_group [ { count: 1 } ]\n${config}\n`,
       "identity/1/model.onnx": identityOnnx("FLOAT", ["batch", "length"]),
     });
     const logger = { error() {}, warn() {}, info() {}, debug() {} };
