@@ -173,6 +173,12 @@ describe("types command", () => {
 
 describe("types command server", () => {
   let close = async () => {};
+  const programs: Record<string, string> = {};
+
+  /** The last test compiles all programs at once: each start of the compiler takes 0.4 s. */
+  function compileLater(folder: string, files: Readonly<Record<string, string>>): void {
+    for (const [name, text] of Object.entries(files)) programs[`${folder}/${name}`] = text;
+  }
 
   afterEach(() => close());
 
@@ -276,7 +282,7 @@ export { count, word, b };
       "schemas.mts": await readFile(zod, "utf8"),
       "page.mts": page,
     };
-    expect(await compiled(files)).toBe("");
+    compileLater("server", files);
   });
 
   /** A v2 server of which only the given paths are known. */
@@ -331,7 +337,7 @@ for await (const part of client.model("m").streamSample({ x: new Float32Array(4)
 const { any } = await client.model("gone").inferSample({ a: 1, b: "text", c: [[1n]] });
 export { y, any };
 `;
-    expect(await compiled({ "models.d.ts": terminal.output, "program.mts": program })).toBe("");
+    compileLater("metadata", { "models.d.ts": terminal.output, "program.mts": program });
   });
 
   /** Answers of a tritonserver about its models, as they were recorded: by path. */
@@ -371,7 +377,7 @@ await client.model("id_bytes").inferSample({ NONE: ["a"] });
 await client.model("optional").inferSample({ INPUT1: [1, 2] });
 export { other, OUTPUT0 };
 `;
-    expect(await compiled({ "models.d.ts": terminal.output, "program.mts": program })).toBe("");
+    compileLater("recordings", { "models.d.ts": terminal.output, "program.mts": program });
   });
 
   it("writes types that know nothing of a server that does not answer", async () => {
@@ -395,7 +401,7 @@ export { y, models };
       files[`${i}/schemas.mts`] = await readFile(zod, "utf8");
       files[`${i}/p.mts`] = program;
     }
-    expect(await compiled(files)).toBe("");
+    compileLater("silent", files);
   });
 
   it("writes the labels of a repository's label files as literal types", async () => {
@@ -425,7 +431,12 @@ export { label, other };
       "schemas.mts": await readFile(zod, "utf8"),
       "p.mts": program,
     };
-    expect(await compiled(files)).toBe("");
+    compileLater("labels", files);
+  });
+
+  it("writes types that fit the programs above", async () => {
+    expect(Object.keys(programs)).toHaveLength(19);
+    expect(await compiled(programs)).toBe("");
   });
 
   it("renaming an output in an ONNX file breaks the page at the line that uses it, with a short text", async () => {
