@@ -107,11 +107,7 @@ const LEFT_OUT = {
     ["test/e2e/shared-memory.test.ts", undefined, "no shared memory"],
     ["test/e2e/serve.test.ts", undefined, "signals to a process that ends with its own code"],
     ["test/e2e/request-traces.test.ts", "tritonjs serve", "signals to a process that ends with its own code"],
-    [
-      "test/e2e/close.test.ts",
-      undefined,
-      "aborts at times when a server takes leave of its HTTP/2 clients",
-    ],
+    ["test/e2e/close.test.ts", undefined, "aborts at times when a server takes leave of its HTTP/2 clients"],
     [
       "test/e2e/close.test.ts",
       undefined,
