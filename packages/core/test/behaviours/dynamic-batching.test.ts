@@ -78,28 +78,6 @@ describe("dynamic batching", () => {
       ]);
     });
 
-    it("runs each request alone when it is switched off", async () => {
-      const { clock, model, handle } = await served({ batcher: false });
-      for (const value of [1, 2]) void echo(handle, value);
-      void handle.inferBatch({ x: [[3], [4]] });
-      await clock.settle();
-      expect(model.batches).toEqual([[1], [2], [3, 4]]);
-    });
-
-    it("waits for the given number of requests before its first batch", async () => {
-      const clock = new VirtualClock();
-      const model = new EchoModel();
-      const handle = await model.bind(new Triton({ clock, delayScheduler: 3 }));
-      for (const value of [1, 2]) void echo(handle, value);
-      await clock.advance(1000);
-      expect(model.batches).toEqual([]);
-      void echo(handle, 3);
-      await clock.settle();
-      void echo(handle, 4);
-      await clock.settle();
-      expect(model.batches).toEqual([[1, 2, 3], [4]]);
-    });
-
     it("counts cancelled and expired requests towards that number", async () => {
       const clock = new VirtualClock();
       const model = new EchoModel();
@@ -150,18 +128,6 @@ describe("dynamic batching", () => {
       expect(model.batches).toEqual([]);
       await clock.advance(0.1);
       expect(model.batches).toEqual([[1, 2]]);
-    });
-
-    it("ends when a batch of the largest size is complete", async () => {
-      const { clock, model, handle } = await served(delayed);
-      for (const value of [1, 2, 3]) {
-        void echo(handle, value);
-        await clock.advance(1);
-      }
-      expect(model.batches).toEqual([]);
-      void echo(handle, 4);
-      await clock.settle();
-      expect([model.batches, clock.now()]).toEqual([[[1, 2, 3, 4]], 3]);
     });
 
     it("ends when a batch of a preferred size is complete", async () => {
@@ -264,61 +230,6 @@ describe("dynamic batching", () => {
       await clock.settle();
       await unbound;
       expect([await first, await second]).toEqual(["done", "done"]);
-    });
-  });
-
-  describe("requests of different kinds", () => {
-    it("share a batch only while their shapes match, in order of arrival", async () => {
-      const clock = new VirtualClock();
-      const shapes: number[][] = [];
-      const handle = new Triton({ clock }).bind({
-        modelName: "variable",
-        inputs: [{ name: "x", dtype: "FP32", shape: [-1] }],
-        outputs: [{ name: "y", dtype: "FP32", shape: [-1] }],
-        inferFunc: batch(({ x }) => {
-          shapes.push(x.shape);
-          return { y: x };
-        }),
-      });
-      await handle.ready();
-      const rows = [
-        [1, 2],
-        [3, 4],
-        [5, 6, 7],
-        [8, 9],
-      ];
-      const answers = rows.map((x) => handle.inferSample({ x }));
-      await clock.settle();
-      expect(shapes).toEqual([
-        [2, 2],
-        [1, 3],
-        [1, 2],
-      ]);
-      expect((await Promise.all(answers)).map(({ y }) => [...y.data])).toEqual(rows);
-    });
-
-    it("share a batch only while they have the same optional inputs", async () => {
-      const clock = new VirtualClock();
-      const batches: string[] = [];
-      const handle = new Triton({ clock }).bind({
-        modelName: "optional",
-        inputs: [
-          { name: "x", dtype: "FP32", shape: [1] },
-          { name: "bias", dtype: "FP32", shape: [1], optional: true },
-        ],
-        outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
-        inferFunc: batch(({ x, bias }) => {
-          batches.push(`${x.shape[0]} ${bias === undefined ? "without" : "with"}`);
-          return { y: x.data.map((value, i) => value + (bias?.data[i] ?? 0)) };
-        }),
-      });
-      await handle.ready();
-      const answers = [{ x: [1] }, { x: [2], bias: [10] }, { x: [3], bias: [20] }, { x: [4] }].map((inputs) =>
-        handle.inferSample(inputs),
-      );
-      await clock.settle();
-      expect(batches).toEqual(["1 without", "2 with", "1 without"]);
-      expect((await Promise.all(answers)).map(({ y }) => y.data[0])).toEqual([1, 12, 23, 4]);
     });
   });
 });

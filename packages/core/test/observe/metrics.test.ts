@@ -301,33 +301,14 @@ describe("model statistics", () => {
   it("count rows and batch times of a successful request", () => {
     const statistics = new ModelStatistics();
     statistics.recordSuccess(3, 4, times);
-    expect(statistics.inferenceCount).toBe(3);
-    expect(statistics.success).toEqual({ count: 1, ns: 10_500_000 });
-    expect(statistics.queue).toEqual({ count: 1, ns: 6_000_000 });
-    expect(statistics.computeInput).toEqual({ count: 1, ns: 1_000_000 });
-    expect(statistics.computeInfer).toEqual({ count: 1, ns: 3_000_000 });
-    expect(statistics.computeOutput).toEqual({ count: 1, ns: 500_000 });
-  });
-
-  it("count only the failure of a failed request", () => {
-    const statistics = new ModelStatistics();
-    statistics.recordFailure("BACKEND", 2);
-    expect(statistics.fail).toEqual({ count: 1, ns: 2_000_000 });
-    expect(statistics.failures).toEqual({ REJECTED: 0, CANCELED: 0, BACKEND: 1, OTHER: 0 });
-    expect([statistics.inferenceCount, statistics.queue.count, statistics.success.count]).toEqual([0, 0, 0]);
-  });
-
-  it("group executions by batch size", () => {
-    const statistics = new ModelStatistics();
-    statistics.recordExecution(4, times, 1234.9);
-    statistics.recordExecution(4, times, 1300);
-    statistics.recordExecution(2, times, 1400);
-    expect([statistics.executionCount, statistics.lastInference]).toEqual([3, 1400]);
-    const report = reportStatistics("m", 7, statistics);
-    expect(report.batchStats.map(({ batchSize, computeInfer }) => [batchSize, computeInfer])).toEqual([
-      [2, { count: 1, ns: 3_000_000 }],
-      [4, { count: 2, ns: 6_000_000 }],
-    ]);
+    expect(statistics).toMatchObject({
+      inferenceCount: 3,
+      success: { count: 1, ns: 10_500_000 },
+      queue: { count: 1, ns: 6_000_000 },
+      computeInput: { count: 1, ns: 1_000_000 },
+      computeInfer: { count: 1, ns: 3_000_000 },
+      computeOutput: { count: 1, ns: 500_000 },
+    });
   });
 
   it("are never negative, even when the clock goes back", () => {
