@@ -9,14 +9,14 @@ import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { type EchoHandle, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { outcomeOf, outcomesOf } from "../../../../test/support/outcome.js";
 
+let triton = new Triton();
+
+afterEach(async () => {
+  await triton.close();
+  triton = new Triton();
+});
+
 describe("bad callbacks", () => {
-  let triton = new Triton();
-
-  afterEach(async () => {
-    await triton.close();
-    triton = new Triton();
-  });
-
   const specs = { modelName: "m", inputs: echoInputs, outputs: echoOutputs } as const;
   const good = { y: [[1]] };
 
@@ -322,13 +322,6 @@ describe("bad callbacks", () => {
 });
 
 describe("callback faults", () => {
-  let triton = new Triton();
-
-  afterEach(async () => {
-    await triton.close();
-    triton = new Triton();
-  });
-
   const specs = { modelName: "m", inputs: echoInputs, outputs: echoOutputs } as const;
 
   /** A batch callback that returns a value of a wrong type. */

@@ -250,17 +250,18 @@ describe("callback request info", () => {
   }
 
   describe("what a callback is told of a request", () => {
-    for (const style of STYLES) {
-      it(`is the same on the main thread and in a worker: ${style}`, async () => {
-        const here = await told(style, "here");
-        expect(await told(style, "in a worker")).toEqual(here);
-        expect(here.inContext[0].data).toMatchObject({
-          id: "a",
-          priority: 2,
-          parameters: options.parameters,
-        });
-      });
-    }
+    it.each(STYLES)("is the same on the main thread and in a worker: %s", async (style) => {
+      const here = await told(style, "here");
+      expect(await told(style, "in a worker")).toEqual(here);
+      const { request, inContext } = here;
+      expect(inContext[0].data).toMatchObject({ id: "a", priority: 2, parameters: options.parameters });
+      // Nothing that is told leads to where a request could be answered or given up.
+      const inInfo = [...INFO, "runInContext"].sort();
+      expect(inContext.map(({ names }: { names: string[] }) => names)).toEqual([inInfo]);
+      if (request === undefined) return;
+      expect(request.names).toEqual([...INFO, "constructor", "runInContext", "inputs", "signal"].sort());
+      expect(request.data).toEqual(inContext[0].data);
+    });
 
     it("is the same on the main thread and in a worker for a request of a sequence", async () => {
       const config = { sequence: {} } satisfies ModelOptions;
@@ -268,18 +269,6 @@ describe("callback request info", () => {
       expect(await told("plain", "in a worker", config)).toEqual(here);
       expect(here.request.data).toMatchObject({ correlationId: "s", sequence: { correlationId: "s" } });
     });
-
-    for (const style of STYLES) {
-      it(`leads nowhere from which a request could be answered or given up: ${style}`, async () => {
-        const { request, inContext } = await told(style, "here");
-        const reachable = ["constructor", "runInContext"];
-        const inInfo = [...INFO, "runInContext"].sort();
-        expect(inContext.map(({ names }: { names: string[] }) => names)).toEqual([inInfo]);
-        if (request === undefined) return;
-        expect(request.names).toEqual([...INFO, ...reachable, "inputs", "signal"].sort());
-        expect(request.data).toEqual(inContext[0].data);
-      });
-    }
 
     it("is the same for those that say how requests are grouped and what they cost", async () => {
       const seen: unknown[] = [];
@@ -438,26 +427,6 @@ describe("instance device", () => {
   });
 
   describe("the device of a callback", () => {
-    it("has the words of each library for its GPU", () => {
-      delete process.env.CUDA_VISIBLE_DEVICES;
-      expect(instanceDevice("KIND_GPU", 1)).toEqual({
-        kind: "KIND_GPU",
-        id: 1,
-        executionProviders: [{ name: "cuda", deviceId: 1 }, "cpu"],
-        torch: "cuda:1",
-        environment: { CUDA_VISIBLE_DEVICES: "1" },
-      });
-      for (const kind of ["KIND_CPU", "KIND_MODEL"] as const) {
-        expect(instanceDevice(kind, 0)).toEqual({
-          kind,
-          id: 0,
-          executionProviders: ["cpu"],
-          torch: "cpu",
-          environment: {},
-        });
-      }
-    });
-
     it.each([
       ["3,1", "1"],
       [" GPU-aaaa , GPU-bbbb ", "GPU-bbbb"],

@@ -247,32 +247,6 @@ describe("instances under a rate limiter", () => {
     await clock.settle();
   });
 
-  it("have turns at the ratio that Triton's qa/L0_rate_limiter asks for: over 1.80 for priorities 1 and 2", async () => {
-    const group = (priority: number) => [{ rateLimiter: { priority, resources: [{ name: "R", count: 1 }] } }];
-    const { clock, model, handles } = await served({}, group(1), group(2));
-    const sent = [0, 0];
-    // Each client keeps 8 requests in flight. A client that waits for an answer sends another request after the end.
-    const client = async (i: number): Promise<void> => {
-      const running = new Set<Promise<unknown>>();
-      while (Math.max(...sent) < 80) {
-        while (running.size >= 8) await Promise.race(running);
-        const answer: Promise<unknown> = echo(handles[i]!, i).finally(() => running.delete(answer));
-        running.add(answer);
-        sent[i]!++;
-      }
-      await Promise.all(running);
-    };
-    let over = false;
-    const clients = Promise.all([client(0), client(1)]).finally(() => {
-      over = true;
-    });
-    for (await clock.settle(); !over; await clock.settle()) model.release();
-    await clients;
-    expect(sent).toEqual([80, 44]);
-    const order = model.batches.flat();
-    expect(order.slice(0, 9)).toEqual([0, 0, 1, 0, 0, 1, 0, 0, 1]);
-  });
-
   it("run together when the resources suffice for several", async () => {
     const { clock, model, handles } = await served({ rateLimitResources: [{ name: "R", count: 2 }] }, [
       { ...needing("R"), count: 3 },
@@ -352,13 +326,6 @@ describe("instances under a rate limiter", () => {
     await handles[0]!.updateInstances(handles[0]!.config().instanceGroup.slice(1));
     await clock.settle();
     expect(limits()).toBe(`${all}\t\tResource: R\t Count: 3\n`);
-  });
-
-  it("do not wait when the rate limiter is off", async () => {
-    const { clock, model, handles } = await served({ rateLimit: "off" }, [{ ...needing("R", 9), count: 2 }]);
-    for (const value of [1, 2]) void echo(handles[0]!, value);
-    await clock.settle();
-    expect(model.batches).toEqual([[1], [2]]);
   });
 });
 

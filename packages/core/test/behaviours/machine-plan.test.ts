@@ -169,23 +169,6 @@ describe("one plan for all models of a machine", () => {
     await closed;
     expect(model.batches).toEqual([[0], [2]]);
   });
-
-  it("refuses a model that needs more cores than there are", () => {
-    const triton = new Triton(ONE_CORE);
-    const bind = () =>
-      triton
-        .bind({
-          modelName: "big",
-          inputs: echoInputs,
-          outputs: echoOutputs,
-          inferFunc: new EchoModel().callback(),
-          config: { instanceGroup: { rateLimiter: { resources: [{ name: "cores", count: 2 }] } } },
-        })
-        .ready();
-    return expect(bind()).rejects.toThrow(
-      'Resource count for "cores" is limited to 1 which will prevent scheduling of one or more model instances',
-    );
-  });
 });
 
 describe("under random loads, one plan with shares over all models", () => {

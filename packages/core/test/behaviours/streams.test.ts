@@ -15,11 +15,14 @@ import { afterEach, describe, expect, it } from "vitest";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
 import { sendRequest } from "../../../../test/support/send-request.js";
 
+let triton = new Triton();
+
+afterEach(() => triton.close());
+
+const inputs = [{ name: "n", dtype: "INT32", shape: [1] }] as const;
+
 describe("generators", () => {
-  const inputs = [{ name: "n", dtype: "INT32", shape: [1] }] as const;
   const outputs = [{ name: "i", dtype: "INT32", shape: [1] }] as const;
-  let triton: Triton;
-  afterEach(() => triton.close());
 
   /** A model `count` that answers its requests with a generator. */
   function bind(
@@ -222,8 +225,6 @@ describe("generators", () => {
 });
 
 describe("stepwise", () => {
-  const inputs = [{ name: "n", dtype: "INT32", shape: [1] }] as const;
-
   const outputs = [
     { name: "left", dtype: "INT32", shape: [1] },
     { name: "together", dtype: "INT32", shape: [1] },
@@ -234,8 +235,6 @@ describe("stepwise", () => {
   }
 
   type Model = StepwiseModel<typeof inputs, typeof outputs, Count>;
-  let triton: Triton;
-  afterEach(() => triton.close());
 
   /** Counts down from `n`, one response a step, and reports how many requests shared the step. */
   const countDown: Model = {

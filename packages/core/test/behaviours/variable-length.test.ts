@@ -15,8 +15,6 @@ import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";
 
 const x = { name: "x", dtype: "FP32", shape: [-1] } as const;
 
-const y = { name: "y", dtype: "FP32", shape: [-1] } as const;
-
 const lengthOf: VariableLengthOptions["cost"] = ({ inputs }) => inputs.x!.shape[1]!;
 
 /** Lengths up to 4, up to 8, and so on. */
@@ -246,33 +244,6 @@ describe("a faulty function of the model", () => {
     await clock.settle();
     expect(await outcomeOf(others)).toBe("done");
   });
-
-  it("fails its batch when it pads wrongly, and the next batch runs", async () => {
-    const clock = new VirtualClock();
-    let bad = true;
-    const handle = new Triton({ clock }).bind({
-      modelName: "padded",
-      inputs: [x],
-      outputs: [y],
-      inferFunc: batch((inputs) => ({ y: inputs.x })),
-      config: {
-        batcher: {
-          pad: (requests) => {
-            if (bad) throw new Error("out of paper");
-            return requests;
-          },
-        },
-      },
-    });
-    await handle.ready();
-    const failed = outcomeOf(handle.inferSample({ x: [1] }));
-    await clock.settle();
-    expect(await failed).toBe("INTERNAL pad of model 'padded' threw an error: out of paper");
-    bad = false;
-    const good = outcomeOf(handle.inferSample({ x: [1] }));
-    await clock.settle();
-    expect(await good).toBe("done");
-  });
 });
 
 describe("ragged batches", () => {
@@ -372,39 +343,6 @@ describe("ragged batches", () => {
       await handle.ready();
       const infer = handle as unknown as Parameters<typeof sumsOf>[0];
       expect(await sumsOf(infer)).toEqual([3, 12, 6]);
-    });
-
-    it("give scattered outputs back in the shape of each request", async () => {
-      const handle = triton.bind({
-        modelName: "ragged",
-        inputs: [x],
-        outputs: [
-          {
-            name: "y",
-            dtype: "FP32",
-            shape: [-1],
-            batchOutput: { kind: "BATCH_SCATTER_WITH_INPUT_SHAPE", sourceInput: "x" },
-          },
-        ],
-        inferFunc: batch((inputs) => ({ y: inputs.x.data.map((value) => 2 * value) })),
-      });
-      const answers = await Promise.all(
-        [[[1, 2]], [[3], [4]], [[5, 6, 7]]].map((values) => handle.inferBatch({ x: values })),
-      );
-      expect(answers.map((answer) => [answer.y.shape, [...answer.y.data]])).toEqual([
-        [
-          [1, 2],
-          [2, 4],
-        ],
-        [
-          [2, 1],
-          [6, 8],
-        ],
-        [
-          [1, 3],
-          [10, 12, 14],
-        ],
-      ]);
     });
   });
 

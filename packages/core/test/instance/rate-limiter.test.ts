@@ -47,16 +47,6 @@ describe("the rate limiter", () => {
     expect(turns([1, 1], 8)).toBe("abababab");
   });
 
-  it("runs instances at once when the resources suffice for all", () => {
-    const limiter = new RateLimiter([{ name: "R", count: 2 }]);
-    const log: string[] = [];
-    const all = ["a", "b", "c"].map((name) => instance(limiter, log, name, 1));
-    for (const one of all) limiter.stage(one);
-    expect(log).toEqual(["a", "b"]);
-    limiter.release(all[0]!, () => {});
-    expect(log).toEqual(["a", "b", "c"]);
-  });
-
   it("keeps small demands waiting behind an earlier large one", () => {
     const limiter = new RateLimiter([{ name: "R", count: 2 }]);
     const log: string[] = [];
