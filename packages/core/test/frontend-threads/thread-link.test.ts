@@ -2,7 +2,7 @@ import { MessageChannel } from "node:worker_threads";
 import type { InferenceResponse, InferInit } from "@tritonjs/core/frontend";
 import { NO_PARAMETERS, Tensor, TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { OutgoingFrame } from "../../src/frontend-threads/frames.js";
+import { IncomingFrame, OutgoingFrame } from "../../src/frontend-threads/frames.js";
 import {
   RESPONSE,
   ReceivedRequest,
@@ -19,7 +19,20 @@ import { ThreadLink } from "../../src/frontend-threads/thread-link.js";
 import { InferenceRequest } from "../../src/request/inference-request.js";
 import { freeWhenSent } from "../../src/request/request-memory.js";
 import { copyScalars, NO_SEQUENCE } from "../../src/request-info.js";
-import { pass } from "./frames/exchange.js";
+
+/** Passes a closed frame to the other side: its bytes are copied, and memory that is handed over is moved. */
+function pass(frame: OutgoingFrame): IncomingFrame {
+  const bytes = new Uint8Array(frame.size);
+  let at = 0;
+  for (const part of frame.parts()) {
+    bytes.set(part, at);
+    at = (at + part.length + 7) & -8;
+  }
+  const moved = structuredClone(frame.moved, { transfer: frame.moved });
+  const incoming = new IncomingFrame(bytes.buffer, () => moved);
+  incoming.open(0);
+  return incoming;
+}
 
 const config = { input: [{ name: "x" }, { name: "ids" }], output: [{ name: "y" }] } as never;
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { sample, Tensor, Triton, TritonError } from "@tritonjs/core";
 import { type BackendFactory, callbackExecutor } from "@tritonjs/core/backend";
 import { VirtualClock } from "@tritonjs/core/testing";
+import type { ModelConfig } from "@tritonjs/protocol";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { repositoryRoot } from "../../../../test/support/repository.js";
 import {
@@ -11,10 +12,24 @@ import {
   identityConfig,
   RepositoryOnDisk,
 } from "../../../../test/support/repository-on-disk.js";
+import { emptyModelConfig } from "../../src/config/defaults.js";
 import { Dependencies, type DependencyNode, keyOf } from "../../src/repository/dependencies.js";
 import { readVersionDirectories, versionsToLoad } from "../../src/repository/model-directory.js";
 import { Locks } from "../../src/repository/repository-changes.js";
-import { ensembleConfig } from "../support/repository-models.js";
+
+/** An ensemble with a step for each member; a plain model if there are no members. */
+function ensembleConfig(name: string, members: readonly string[]): ModelConfig {
+  const config = { ...emptyModelConfig(), name };
+  if (members.length === 0) return config;
+  const step = members.map((modelName) => ({
+    modelName,
+    modelVersion: -1,
+    inputMap: {},
+    outputMap: {},
+    modelNamespace: "",
+  }));
+  return { ...config, ensembleScheduling: { step } };
+}
 
 const iris = await readFile(join(repositoryRoot, "examples/quickstart/iris/iris.onnx"));
 
