@@ -213,7 +213,6 @@ describe.skipIf(!isLinux)(`a host policy that the system refuses${elsewhere}`, (
         { cpuCores: "900-1000" },
         "Internal: Unable to set NUMA thread affinity: Invalid argument ('cpu-cores' is '900-1000', ",
       ],
-      [{ cpuCores: "1" }, format],
       [{ cpuCores: "1" }, format, "process"],
       [{ numaNode: "one" }, "Invalid argument: Parsing 'numa-node' value: Can't parse 'one' to integer"],
       [

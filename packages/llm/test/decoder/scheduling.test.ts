@@ -156,7 +156,6 @@ describe("a pass over prompts", () => {
 
 /** Costs of a run in milliseconds: a part for the weights, one for each token, and one for its attention to the past. */
 const COSTS = {
-  "a small model": (tokens: number, past: number) => 1 + 0.3 * tokens + 0.0001 * tokens * past,
   "a model whose weights take most of the time": (tokens: number, past: number) =>
     20 + 0.2 * tokens + 0.00002 * tokens * past,
   "a model that is slow on long prompts": (tokens: number, past: number) =>
