@@ -45,12 +45,11 @@ const rows: Readonly<Partial<Record<DataType, readonly unknown[]>>> = {
 };
 
 describe("the engine 'wasm'", () => {
-  it("answers as the engine 'worker' does, in instances of its own", async () => {
+  it("answers as the engine 'worker' does", async () => {
     const worker = triton.bind({ modelName: "worker", inferFunc: onnxruntime({ model: irisModel }) });
-    const handle = wasm(irisModel, {}, { instanceGroup: [{ count: 2 }] });
+    const handle = wasm(irisModel);
     await handle.ready();
     expect(handle.instances().map(({ details }) => details)).toEqual([
-      { executionProvider: "wasm", engine: "wasm" },
       { executionProvider: "wasm", engine: "wasm" },
     ]);
     const measurements = [5.1, 3.5, 1.4, 0.2];
