@@ -107,10 +107,9 @@ describe.each(["http", "grpc"] as const)("createClient of %s", (protocol) => {
   it("yields the responses of a decoupled model", async () => {
     await using client = open();
     const seen: unknown[] = [];
-    for await (const { left, square, word } of client.model("count-down").streamSample({
-      from: 2,
-      word: "hé",
-    })) {
+    for await (const { left, square, word } of client
+      .model("count-down")
+      .streamSample({ from: 2, word: "hé" })) {
       seen.push([left.get(0), left.shape, square.shape, [...square.data], word.strings()]);
     }
     expect(seen).toEqual([

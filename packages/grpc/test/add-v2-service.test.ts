@@ -149,9 +149,7 @@ describe("the v2 service in a server of the program's own", () => {
         inference.RepositoryIndexRequest,
         inference.RepositoryIndexResponse,
         {},
-        {
-          headers,
-        },
+        { headers },
       );
     await expect(index([])).rejects.toMatchObject({
       code: status.UNAVAILABLE,

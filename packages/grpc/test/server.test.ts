@@ -33,11 +33,7 @@ describe("starting the frontend over http2", () => {
 
   test("returns the address", async () => {
     const { address } = await serve(new FakeService());
-    expect(address).toEqual({
-      host: "localhost",
-      port: address.port,
-      url: `localhost:${address.port}`,
-    });
+    expect(address).toEqual({ host: "localhost", port: address.port, url: `localhost:${address.port}` });
     expect(address.port).toBeGreaterThan(0);
   });
 

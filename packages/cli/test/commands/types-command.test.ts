@@ -221,9 +221,7 @@ describe("types command server", () => {
       outputs: [{ name: "b", dtype: "INT32", shape: [1] }],
       steps: [{ modelName: "sum", inputMap: { x: "a" }, outputMap: { y: "b" } }],
     });
-    const { addresses } = await triton.serve({
-      frontends: [http({ port: 0 }), grpc({ port: 0 })],
-    });
+    const { addresses } = await triton.serve({ frontends: [http({ port: 0 }), grpc({ port: 0 })] });
     close = () => triton.close();
     return {
       http: addresses.http!.url,

@@ -223,15 +223,7 @@ describe("infer parameters", () => {
         "": { int64Param: 0 },
         headers: { stringParam: "x" },
       });
-      expect(parameters).toEqual({
-        i: 7,
-        wide: -(2n ** 63n),
-        s: "",
-        b: false,
-        d: 1.5,
-        "": 0,
-        headers: "x",
-      });
+      expect(parameters).toEqual({ i: 7, wide: -(2n ** 63n), s: "", b: false, d: 1.5, "": 0, headers: "x" });
     });
 
     test("may have names of object properties", () => {
@@ -319,10 +311,7 @@ describe("infer parameters", () => {
       const forwarded = { "my-a": "header" };
       expect(
         decode({ "my-a": { stringParam: "request" }, k: { int64Param: 1 } }, forwarded).parameters,
-      ).toEqual({
-        "my-a": "header",
-        k: 1,
-      });
+      ).toEqual({ "my-a": "header", k: 1 });
       expect(decode({}, forwarded).parameters).toEqual(forwarded);
     });
   });

@@ -117,9 +117,7 @@ overEachTransport("metadata calls", () => {
       "ModelConfig",
       inference.ModelConfigRequest,
       inference.ModelConfigResponse,
-      {
-        name: "m",
-      },
+      { name: "m" },
     );
     expect(config).toMatchObject({
       name: "m",

@@ -80,16 +80,10 @@ describe("names of JavaScript object properties", () => {
       "__proto__ as member": `{"__proto__":{"inputs":[]}}`,
     },
     "404 Request for unknown model: '__proto__' is not found": {
-      "__proto__ as model": {
-        path: "/v2/models/__proto__/infer",
-        body: "{}",
-      },
+      "__proto__ as model": { path: "/v2/models/__proto__/infer", body: "{}" },
     },
     "404 Request for unknown model: 'constructor' is not found": {
-      "constructor as model": {
-        path: "/v2/models/constructor/infer",
-        body: "{}",
-      },
+      "constructor as model": { path: "/v2/models/constructor/infer", body: "{}" },
     },
     "400 invalid datatype for input IN": { "hasOwnProperty as data type": input("hasOwnProperty", [1], [1]) },
   });

@@ -114,10 +114,7 @@ describe("wrong tensor data", () => {
 describe("unusual tensor data that is accepted as Triton accepts it", () => {
   expectAnswers(server, {
     '200 "data":[44]': {
-      "an integer out of range for INT8, which wraps": {
-        model: "int8",
-        body: input("INT8", [1], [300]),
-      },
+      "an integer out of range for INT8, which wraps": { model: "int8", body: input("INT8", [1], [300]) },
     },
     "200 [9007199254740993]": {
       "an INT64 above 2^53, which stays exact": {
@@ -125,12 +122,7 @@ describe("unusual tensor data that is accepted as Triton accepts it", () => {
         body: input("INT64", [1], "X").replace('"X"', "[9007199254740993]"),
       },
     },
-    '200 ["a\\u0000b"]': {
-      "NUL in a string": {
-        model: "bytes",
-        body: input("BYTES", [1], ["a\0b"]),
-      },
-    },
+    '200 ["a\\u0000b"]': { "NUL in a string": { model: "bytes", body: input("BYTES", [1], ["a\0b"]) } },
     '200 "data":[]': { "data where the shape has no elements": input("FP32", [0], [1, 2]) },
     '200 "data":[1.0,2.0,3.0,4.0]': { "an unusual nesting": input("FP32", [4], [[1], [[2, 3]], 4]) },
   });
@@ -186,10 +178,7 @@ describe("wrong binary sizes", () => {
       "a shape of 2^40": binary("FP32", [2 ** 40], zeros(4)),
     },
     "400 unexpected size for input 'IN', expecting 4 additional bytes for model 'fp32'": {
-      "no header length": {
-        ...binary("FP32", [1], zeros(4)),
-        headers: {},
-      },
+      "no header length": { ...binary("FP32", [1], zeros(4)), headers: {} },
     },
   });
 });
@@ -248,10 +237,7 @@ describe("wrong header lengths", () => {
       "a length inside the JSON": withLength(String(length - 1)),
     },
     "500 failed to parse the request JSON buffer: Missing a closing quotation mark in string. at 8": {
-      "a length inside a character": {
-        ...withLength("8"),
-        body: Buffer.from('{"id":"é","inputs":[]}'),
-      },
+      "a length inside a character": { ...withLength("8"), body: Buffer.from('{"id":"é","inputs":[]}') },
     },
     "500 failed to parse the request JSON buffer: Missing a closing quotation mark in string. at 3": {
       "two lengths, of which the first counts": withLength(["3", String(length)]),

@@ -123,11 +123,7 @@ describe("a repeated inference header", () => {
     expect(isKnown(model, json)).toBe(true);
     const again = decode(model, json, 3, 4);
     expect(again.outputs).toEqual(first.outputs);
-    expect({ ...again, inputs: 0, parameters: {} }).toEqual({
-      ...first,
-      inputs: 0,
-      parameters: {},
-    });
+    expect({ ...again, inputs: 0, parameters: {} }).toEqual({ ...first, inputs: 0, parameters: {} });
     expect(again.inputs.get("IN")?.shape).toEqual([2]);
     expect(again.inputs.get("IN")?.shape).not.toBe(first.inputs.get("IN")?.shape);
     expect([...(again.inputs.get("IN")!.elements as Int32Array)]).toEqual([3, 4]);

@@ -117,10 +117,7 @@ describe("the score", () => {
   it("weights several models", () => {
     const both = (a: number, b: number) => ({
       ...runOf({}),
-      models: {
-        ...runOf({ perf_throughput: a }, "a").models,
-        ...runOf({ perf_throughput: b }, "b").models,
-      },
+      models: { ...runOf({ perf_throughput: a }, "a").models, ...runOf({ perf_throughput: b }, "b").models },
     });
     const goal = { ...throughput, modelWeights: { a: 3, b: 1 } };
     expect(scoreOf(both(300, 100), both(100, 300), goal)).toBe(0.5);
@@ -264,11 +261,7 @@ describe("noise", () => {
       const run = { ...runOf({ perf_throughput }), ...(spread !== undefined && { spread }) };
       const isDefault = i === rows.length - 1;
       const candidate = { m: isDefault ? {} : { maxBatchSize: 2 ** i } };
-      return {
-        result: { candidate, runs: [run], ...(!isDefault && { number: i }) },
-        run,
-        breaches: [],
-      };
+      return { result: { candidate, runs: [run], ...(!isDefault && { number: i }) }, run, breaches: [] };
     });
     const goal = { objectives: { perf_throughput: 1 }, constraints: {} };
     const counts = { measurements: rows.length, elapsedMs: 1000, predictions: [], failed: [] };

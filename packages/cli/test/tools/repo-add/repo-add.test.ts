@@ -136,10 +136,7 @@ describe("what is not served is refused by name, and nothing is written", () => 
         bertDirectory(
           fresh("dense"),
           { architectures: ["BertModel"] },
-          {
-            "model.onnx": encoderGraph(),
-            "modules.json": [{ type: "sentence_transformers.models.Dense" }],
-          },
+          { "model.onnx": encoderGraph(), "modules.json": [{ type: "sentence_transformers.models.Dense" }] },
         ),
       /modules.json has 'sentence_transformers.models.Dense'/,
     ],

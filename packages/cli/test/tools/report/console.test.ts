@@ -82,11 +82,7 @@ describe("console report", () => {
 
   it("a response cache has its own lines", () => {
     const base = serverOf(10);
-    const stages = {
-      ...base.stages,
-      cacheHit: { count: 5, ns: 5e6 },
-      cacheMiss: { count: 5, ns: 10e6 },
-    };
+    const stages = { ...base.stages, cacheHit: { count: 5, ns: 5e6 }, cacheMiss: { count: 5, ns: 10e6 } };
     const text = levelText(
       levelOf(concurrency(1), requests(10), { server: { ...base, stages } }),
       RUN,

@@ -80,10 +80,7 @@ function bindCounter(triton: Triton, onSignal?: (signal: AbortSignal) => void): 
 
 function counterOf(url: string) {
   const client = new InferenceServerClient(url);
-  return {
-    client,
-    count: (n: number) => client.generateStream("count", { N: n }),
-  };
+  return { client, count: (n: number) => client.generateStream("count", { N: n }) };
 }
 
 describe("a decoupled model", () => {

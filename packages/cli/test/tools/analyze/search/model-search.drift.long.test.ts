@@ -8,11 +8,7 @@ import { noisySpeed, steppingSpeed, wanderingSpeed } from "../../support/driftin
 import { analysisOf, SimulatedMachine } from "../../support/simulated-machine.js";
 
 const load = { kind: "levels", levels: [{ mode: "concurrency", value: 32 }] } as const;
-const space = {
-  instances: [1, 2],
-  maxBatchSize: [1, 2, 4, 8, 16, 32],
-  queueDelayMicroseconds: [0, 1000],
-};
+const space = { instances: [1, 2], maxBatchSize: [1, 2, 4, 8, 16, 32], queueDelayMicroseconds: [0, 1000] };
 /** The default configuration is three times as fast as usual in the first phase. */
 const luckyDefault = (machine: SimulatedMachine) => (candidate: Candidate) =>
   machine.measured < 7 && candidate.m!.maxBatchSize === undefined ? 3 : 1;

@@ -83,10 +83,7 @@ describe("the quick search", () => {
   });
 
   it("finds a configuration within a limit on the latency", async () => {
-    const goal = {
-      objectives: { perf_throughput: 1 },
-      constraints: { perf_latency_p99: { max: 30 } },
-    };
+    const goal = { objectives: { perf_throughput: 1 }, constraints: { perf_latency_p99: { max: 30 } } };
     const analysis = analysisOf(new SimulatedMachine(), {
       goal,
       load: { kind: "automatic", min: 1, max: 64 },
