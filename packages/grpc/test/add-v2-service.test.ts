@@ -11,7 +11,7 @@ import {
 } from "@grpc/grpc-js";
 import { batch, Triton } from "@tritonjs/core";
 import { RequestMemory } from "@tritonjs/core/frontend";
-import { decodeMessage, encodeMessage, inference, grpc as messages } from "@tritonjs/protocol/grpc";
+import { decodeMessage, encodeMessage, grpc as messages } from "@tritonjs/protocol/grpc";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { makeCertificates } from "../../../test/support/certificates.js";
 import { addV2Service, type V2ServiceOptions } from "../src/index.js";
@@ -144,13 +144,7 @@ describe("the v2 service in a server of the program's own", () => {
     onTestFinished(() => triton.close());
     const { client } = await openServer(triton);
     const index = (headers: readonly (readonly [string, string])[]) =>
-      client.call(
-        "RepositoryIndex",
-        inference.RepositoryIndexRequest,
-        inference.RepositoryIndexResponse,
-        {},
-        { headers },
-      );
+      client.ask("RepositoryIndex", {}, { headers });
     await expect(index([])).rejects.toMatchObject({
       code: status.UNAVAILABLE,
       details: "This protocol is restricted, expecting header 'triton-grpc-protocol-triton-access-token'",

@@ -1,7 +1,7 @@
 import { status } from "@grpc/grpc-js";
 import { Tracing } from "@tritonjs/core/frontend";
 import { realClock } from "@tritonjs/core/testing";
-import { inference } from "@tritonjs/protocol/grpc";
+import type { inference } from "@tritonjs/protocol/grpc";
 import { describe, expect, test } from "vitest";
 import { FakeService } from "../support/fake-service.js";
 import { serve } from "../support/serve.js";
@@ -11,8 +11,7 @@ type Settings = NonNullable<inference.LogSettingsRequest.$Properties["settings"]
 async function logSettings() {
   const service = new FakeService();
   const { client } = await serve(service);
-  const change = (settings: Settings) =>
-    client.call("LogSettings", inference.LogSettingsRequest, inference.LogSettingsResponse, { settings });
+  const change = (settings: Settings) => client.ask("LogSettings", { settings });
   return { service, change };
 }
 
@@ -102,12 +101,7 @@ async function traced() {
     const settings = Object.fromEntries(
       Object.entries(given).map(([name, value]) => [name, { value: [...value] }]),
     );
-    const answer = await client.call(
-      "TraceSetting",
-      inference.TraceSettingRequest,
-      inference.TraceSettingResponse,
-      { settings, modelName },
-    );
+    const answer = await client.ask("TraceSetting", { settings, modelName });
     return Object.fromEntries(
       Object.entries(answer.settings).map(([name, { value }]) => [name, value ?? []]),
     );

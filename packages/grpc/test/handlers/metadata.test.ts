@@ -9,12 +9,9 @@ overEachTransport("health calls", () => {
   test("report liveness and readiness of the server and its models", async () => {
     const service = new FakeService();
     const { client } = await serve(service);
-    const live = () =>
-      client.call("ServerLive", inference.ServerLiveRequest, inference.ServerLiveResponse, {});
-    const ready = () =>
-      client.call("ServerReady", inference.ServerReadyRequest, inference.ServerReadyResponse, {});
-    const modelReady = (name: string, version = "") =>
-      client.call("ModelReady", inference.ModelReadyRequest, inference.ModelReadyResponse, { name, version });
+    const live = () => client.ask("ServerLive", {});
+    const ready = () => client.ask("ServerReady", {});
+    const modelReady = (name: string, version = "") => client.ask("ModelReady", { name, version });
     expect(await live()).toMatchObject({ live: true });
     expect(await ready()).toMatchObject({ ready: true });
     expect(await modelReady("m")).toMatchObject({ ready: true });
@@ -39,20 +36,16 @@ overEachTransport("health calls", () => {
 overEachTransport("metadata calls", () => {
   test("describe the server", async () => {
     const { client } = await serve(new FakeService());
-    expect(
-      await client.call(
-        "ServerMetadata",
-        inference.ServerMetadataRequest,
-        inference.ServerMetadataResponse,
-        {},
-      ),
-    ).toMatchObject({ name: "triton", version: "1.2.3", extensions: ["classification", "sequence"] });
+    expect(await client.ask("ServerMetadata", {})).toMatchObject({
+      name: "triton",
+      version: "1.2.3",
+      extensions: ["classification", "sequence"],
+    });
   });
 
   test("describe a model", async () => {
     const { client } = await serve(new FakeService());
-    const metadata = (name: string) =>
-      client.call("ModelMetadata", inference.ModelMetadataRequest, inference.ModelMetadataResponse, { name });
+    const metadata = (name: string) => client.ask("ModelMetadata", { name });
     expect(await metadata("m")).toMatchObject({
       name: "m",
       versions: ["1"],
@@ -113,12 +106,7 @@ overEachTransport("metadata calls", () => {
         metricTags: { priority: "PRIORITY_MAX" },
       }),
     );
-    const { config } = await client.call(
-      "ModelConfig",
-      inference.ModelConfigRequest,
-      inference.ModelConfigResponse,
-      { name: "m" },
-    );
+    const { config } = await client.ask("ModelConfig", { name: "m" });
     expect(config).toMatchObject({
       name: "m",
       backend: "javascript",
@@ -154,12 +142,7 @@ overEachTransport("metadata calls", () => {
 overEachTransport("statistics and repository calls", () => {
   test("return exact counts", async () => {
     const { client } = await serve(new FakeService());
-    const { modelStats } = await client.call(
-      "ModelStatistics",
-      inference.ModelStatisticsRequest,
-      inference.ModelStatisticsResponse,
-      {},
-    );
+    const { modelStats } = await client.ask("ModelStatistics", {});
     expect(modelStats).toMatchObject([
       {
         name: "m",
@@ -176,12 +159,7 @@ overEachTransport("statistics and repository calls", () => {
   test("list the models, or only the ready ones", async () => {
     const { client } = await serve(new FakeService());
     const index = (request: inference.RepositoryIndexRequest.$Properties) =>
-      client.call(
-        "RepositoryIndex",
-        inference.RepositoryIndexRequest,
-        inference.RepositoryIndexResponse,
-        request,
-      );
+      client.ask("RepositoryIndex", request);
     expect((await index({})).models).toMatchObject([
       { name: "m", version: "1", state: "READY" },
       { name: "other", version: "", state: "", reason: "" },
@@ -228,9 +206,10 @@ const notAllowed = {
 describe("unavailable extensions", () => {
   test("trace settings are refused by a server without traces", async () => {
     const { client } = await serve(new FakeService());
-    await expect(
-      client.call("TraceSetting", inference.TraceSettingRequest, inference.TraceSettingResponse, {}),
-    ).rejects.toMatchObject({ code: status.UNAVAILABLE, details: "the server does not support trace" });
+    await expect(client.ask("TraceSetting", {})).rejects.toMatchObject({
+      code: status.UNAVAILABLE,
+      details: "the server does not support trace",
+    });
   });
 });
 
@@ -268,14 +247,7 @@ describe("model control is refused", () => {
     ],
   ])("for the load request %j", async (request, error) => {
     const { client } = await serve(new FakeService());
-    await expect(
-      client.call(
-        "RepositoryModelLoad",
-        inference.RepositoryModelLoadRequest,
-        inference.RepositoryModelLoadResponse,
-        request,
-      ),
-    ).rejects.toMatchObject(error);
+    await expect(client.ask("RepositoryModelLoad", request)).rejects.toMatchObject(error);
   });
 
   test.each<[inference.RepositoryModelUnloadRequest.$Properties, object]>([
@@ -290,14 +262,7 @@ describe("model control is refused", () => {
     ],
   ])("for the unload request %j", async (request, error) => {
     const { client } = await serve(new FakeService());
-    await expect(
-      client.call(
-        "RepositoryModelUnload",
-        inference.RepositoryModelUnloadRequest,
-        inference.RepositoryModelUnloadResponse,
-        request,
-      ),
-    ).rejects.toMatchObject(error);
+    await expect(client.ask("RepositoryModelUnload", request)).rejects.toMatchObject(error);
   });
 });
 
@@ -309,42 +274,18 @@ describe("shared memory calls of a server without shared memory", () => {
 
   test("list no regions and reject new ones", async () => {
     const { client } = await serve(new FakeService());
-    const { SystemSharedMemoryStatusRequest, SystemSharedMemoryStatusResponse } = inference;
-    const systemStatus = (name: string) =>
-      client.call(
-        "SystemSharedMemoryStatus",
-        SystemSharedMemoryStatusRequest,
-        SystemSharedMemoryStatusResponse,
-        { name },
-      );
+    const systemStatus = (name: string) => client.ask("SystemSharedMemoryStatus", { name });
     expect(await systemStatus("")).toMatchObject({ regions: {} });
     await expect(systemStatus("r")).rejects.toMatchObject({
       code: status.NOT_FOUND,
       details: "Unable to find system shared memory region: 'r'",
     });
+    await expect(client.ask("CudaSharedMemoryStatus", { name: "r" })).rejects.toMatchObject({
+      details: "Unable to find cuda shared memory region: 'r'",
+    });
     await expect(
-      client.call(
-        "CudaSharedMemoryStatus",
-        inference.CudaSharedMemoryStatusRequest,
-        inference.CudaSharedMemoryStatusResponse,
-        { name: "r" },
-      ),
-    ).rejects.toMatchObject({ details: "Unable to find cuda shared memory region: 'r'" });
-    await expect(
-      client.call(
-        "SystemSharedMemoryRegister",
-        inference.SystemSharedMemoryRegisterRequest,
-        inference.SystemSharedMemoryRegisterResponse,
-        { name: "r", key: "/k", byteSize: 4 },
-      ),
+      client.ask("SystemSharedMemoryRegister", { name: "r", key: "/k", byteSize: 4 }),
     ).rejects.toMatchObject(disabled);
-    await expect(
-      client.call(
-        "CudaSharedMemoryUnregister",
-        inference.CudaSharedMemoryUnregisterRequest,
-        inference.CudaSharedMemoryUnregisterResponse,
-        {},
-      ),
-    ).rejects.toMatchObject(disabled);
+    await expect(client.ask("CudaSharedMemoryUnregister", {})).rejects.toMatchObject(disabled);
   });
 });

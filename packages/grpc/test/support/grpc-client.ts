@@ -26,6 +26,13 @@ export interface CallExtras {
   readonly started?: (call: ClientUnaryCall) => void;
 }
 
+type Messages = typeof inference;
+/** Methods of the service whose messages are named after them. */
+type Method = keyof { [K in keyof Messages as K extends `${infer N}Request` ? N : never]: K };
+type RequestOf<N extends Method> = Messages[`${N}Request`] extends MessageEncoder<infer Q> ? Q : never;
+type ResponseOf<N extends Method> =
+  Messages[`${N}Response` & keyof Messages] extends MessageDecoder<infer R> ? R : never;
+
 /** A client that calls methods by name. */
 export class GrpcClient extends Client {
   constructor(url: string, security: ChannelCredentials = credentials.createInsecure()) {
@@ -52,6 +59,14 @@ export class GrpcClient extends Client {
       );
       started?.(call);
     });
+  }
+
+  /** Calls a unary method of the inference service. */
+  ask<N extends Method>(name: N, message: RequestOf<N>, extras?: CallExtras): Promise<ResponseOf<N>> {
+    const codecs = inference as unknown as Readonly<Record<string, unknown>>;
+    const request = codecs[`${name}Request`] as MessageEncoder<RequestOf<N>>;
+    const response = codecs[`${name}Response`] as MessageDecoder<ResponseOf<N>>;
+    return this.call(name, request, response, message, extras);
   }
 
   infer(message: inference.ModelInferRequest.$Properties, extras?: CallExtras) {
