@@ -17,7 +17,7 @@ import { openTriton } from "./support/open-triton.js";
 const X = [{ name: "x", dtype: "FP32", shape: [1] }] as const;
 type Request = InferRequest<typeof X>;
 
-const users = Array.from({ length: 40 }, (_, i) => `user-${i}`);
+const users = Array.from({ length: 16 }, (_, i) => `user-${i}`);
 
 async function serve(options: TritonOptions = {}, frontendThreads = 0) {
   const triton = openTriton({ logInfo: false, logWarning: false, ...options });

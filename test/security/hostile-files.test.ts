@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { InferenceServerClient } from "@tritonjs/client/http";
@@ -23,6 +23,7 @@ const times = <T>(count: number, make: (i: number) => T): T[] =>
   Array.from({ length: count }, (_, i) => make(i));
 
 function varint(value: number | bigint): Buffer {
+  if (value < 128) return Buffer.of(Number(value));
   const bytes: number[] = [];
   for (let left = BigInt(value); ; left >>= 7n) {
     if (left < 128n) return Buffer.from([...bytes, Number(left)]);
@@ -301,6 +302,7 @@ beforeAll(async () => {
   triton = new Triton({ modelRepository, modelControlMode: "explicit" });
   const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
   client = new InferenceServerClient(addresses.http!.url, { accessToken: triton.accessToken! });
+  return () => rmSync(modelRepository, { recursive: true });
 });
 afterAll(() => triton.close());
 

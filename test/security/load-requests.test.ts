@@ -446,10 +446,4 @@ describe("a load request to the command", () => {
     }
     expect(await written()).toEqual(before);
   });
-
-  it("may name them where the operator allows it", async () => {
-    const { clients, place } = await start("--allow-model-file-override=true");
-    await clients[0].loadModel("m", { config: config("javascript", rollout(join(place, "made"))) });
-    await expect.poll(() => readdir(place)).toEqual(["made"]);
-  });
 });
