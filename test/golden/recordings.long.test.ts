@@ -1,15 +1,74 @@
 import { describe, expect, it } from "vitest";
+import { hasPython, withoutPython } from "../support/python.js";
+import { commandDifferences } from "./differences/command-differences.js";
 import type { Difference } from "./differences/difference.js";
+import { lifecycleDifferences } from "./differences/lifecycle-differences.js";
+import { loadDifferences } from "./differences/load-differences.js";
 import { trafficDifferences } from "./differences/traffic-differences.js";
+import type { CommandCase } from "./support/cli/command-case.js";
+import { playCommand } from "./support/cli/play-command.js";
+import { playShutdown } from "./support/cli/play-shutdown.js";
 import { compareValues } from "./support/compare-values.js";
 import { toJsonValue } from "./support/json-value.js";
+import { playScenario } from "./support/lifecycle/play-scenario.js";
+import type { Scenario } from "./support/lifecycle/scenario.js";
 import { loadLines, loadText } from "./support/load-cases.js";
+import { compareLoad } from "./support/loads/compare-load.js";
+import { isPython, type LoadCase, type PlayedLoad } from "./support/loads/load-case.js";
+import { playLoad } from "./support/loads/play-load.js";
 import { compareMetrics, furtherSeries, missingFamilies } from "./support/metrics/compare-metrics.js";
 import { TrafficServer } from "./support/metrics/play-traffic.js";
 import { snapshotRecords } from "./support/metrics/snapshot-records.js";
 import type { MetricsCase, StatisticsCase, TrafficCase } from "./support/metrics/traffic.js";
 import { replay } from "./support/replay.js";
 import { statisticsRecord } from "./support/scheduler/statistics-record.js";
+
+const cases = loadLines<CommandCase>("config/cli.jsonl").map((recorded) => ({
+  ...recorded,
+  id: `cli/${recorded.id}`,
+}));
+
+describe("recorded command lines", () => {
+  replay<CommandCase>({
+    cases,
+    differences: commandDifferences,
+    run: (_recorded, intended) => playCommand(intended(undefined)),
+  });
+});
+
+describe("recorded life cycles of a repository", () => {
+  replay<Scenario>({
+    cases: loadLines("config/lifecycle.jsonl"),
+    differences: lifecycleDifferences,
+    run: (scenario, intended) =>
+      scenario.steps.some(({ signal }) => signal !== undefined)
+        ? playShutdown(intended(undefined))
+        : playScenario(intended(undefined)),
+  });
+});
+
+/** All loads of a file; loads of models with Python code need Python. */
+function replayLoads(file: string): void {
+  const cases = loadLines<LoadCase>(`config/${file}.jsonl`).map((recorded) => ({
+    ...recorded,
+    id: `${file}/${recorded.id}`,
+  }));
+  const replayed = (some: readonly LoadCase[]) =>
+    replay<LoadCase, PlayedLoad>({
+      cases: some,
+      differences: loadDifferences,
+      run: async (recorded, intended) => {
+        const got = await playLoad(recorded);
+        return compareLoad(intended(got), got);
+      },
+    });
+  replayed(cases.filter((recorded) => !isPython(recorded)));
+  describe.skipIf(!hasPython)(`of Python models${withoutPython}`, () => replayed(cases.filter(isPython)));
+}
+
+describe("recorded loads of configurations", () => replayLoads("prototxt"));
+
+describe("recorded loads with completion", () => replayLoads("autocomplete"));
 
 /** Metrics and statistics were recorded with the same scripts, under the same ids. */
 function withPrefix<C extends TrafficCase>(prefix: string, cases: readonly C[]): C[] {

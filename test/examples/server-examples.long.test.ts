@@ -1,13 +1,88 @@
+import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { Client, credentials } from "@grpc/grpc-js";
 import { InferenceServerClient } from "@tritonjs/client/grpc";
 import { describe, expect, it, onTestFinished, test } from "vitest";
+import { programOf } from "../deploy/front-proxy.js";
 import { otherRuntime } from "../package/foreign-tools.js";
 import { curlLines } from "../support/curl-line.js";
-import { promisedOutput, readExampleReadme } from "../support/example-readme.js";
+import { exampleFolder, promisedOutput, readExampleReadme } from "../support/example-readme.js";
+import { expectPromisedOutput } from "../support/example-run.js";
+import { fakeNvidiaSmi } from "../support/fake-nvidia-smi.js";
 import { firstDifference } from "../support/first-difference.js";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
+
+const hasPrometheus = spawnSync("prometheus", ["--version"]).error === undefined;
+
+const withoutPrometheus = hasPrometheus ? "" : " (skipped: there is no prometheus)";
+
+describe("the example of monitoring", () => {
+  it.skipIf(!hasPrometheus)(
+    `the monitoring example shows what the rules and the dashboard see${withoutPrometheus}`,
+    async () => {
+      await using _ = await fakeNvidiaSmi('echo "No devices were found"');
+      await expectPromisedOutput("monitoring");
+    },
+  );
+
+  it("the monitoring example reads a trace id from the metrics page, and says when Prometheus is missing", async () => {
+    const main = join(exampleFolder("monitoring"), "dist", "main.js");
+    const program = new Program(process.execPath, [main], { cwd: repositoryRoot, env: { PATH: "" } });
+    const { code, stdout, stderr } = await program.ended;
+    expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
+    const [exemplar, missing, ...rest] = stdout.split("\n");
+    expect(exemplar).toMatch(
+      /^tritonjs_request_duration_seconds_bucket\{model="double",version="1",le="[\d.]+"\} 1 # \{trace_id="0af7651916cd43dd8448eb211c80319c"\} [\d.e-]+ [\d.]+$/,
+    );
+    expect(missing).toMatch(/^prometheus is not installed: /);
+    expect(rest).toEqual([""]);
+  });
+});
+
+describe("the example of a server", () => {
+  it.each([
+    "grpc-streams",
+    "access-control",
+    "custom-metrics",
+    "remote-models",
+    "cloud-endpoints",
+    "request-limits",
+    "warm-up-and-drain",
+    "load-and-replay",
+    "tuning",
+    "smaller-model",
+    "command-line",
+    "openai-endpoints",
+    "tool-calls",
+    "agents",
+    "client-calls",
+    "typed-command",
+    "classification",
+    "cross-origin",
+    "cloud-repository",
+    "grpc-reflection",
+  ])("%s runs to its end and prints what its README promises", (name) => expectPromisedOutput(name));
+
+  it.each(["dashboard", "browser-and-edge"])("%s runs once and prints what its README promises", (name) =>
+    expectPromisedOutput(name, "--once"),
+  );
+
+  it.skipIf(process.platform === "win32").each(["shared-memory", "deployment"])(
+    "%s runs to its end and prints what its README promises (Linux and macOS)",
+    (name) => expectPromisedOutput(name),
+  );
+});
+
+describe("the example replicas-behind-a-proxy", () => {
+  for (const product of ["haproxy", "nginx"]) {
+    const missing = programOf(product) === undefined;
+    it.skipIf(missing)(
+      `keeps sequences together behind ${product}${missing ? ` (skipped: no ${product} here)` : ""}`,
+      () => expectPromisedOutput("replicas-behind-a-proxy", product),
+    );
+  }
+});
 
 const infer = JSON.stringify({ inputs: [{ name: "x", datatype: "FP32", shape: [2], data: [1, 2.5] }] });
 
@@ -50,6 +125,35 @@ const SERVERS = ["node-http", "express", "hono", "bun", "deno"].map((name) => {
   const runtime = RUNTIMES[`${name}.js` as keyof typeof RUNTIMES];
   const title = `${name}${runtime?.note ?? ""}`;
   return { name, title, missing: runtime !== undefined && runtime.path === undefined };
+});
+
+/** Calls the application's own service. */
+function callDouble(address: string, value: number): Promise<number> {
+  const client = new Client(address, credentials.createInsecure());
+  onTestFinished(() => client.close());
+  return new Promise((resolve, reject) => {
+    client.makeUnaryRequest(
+      "/app.Calculator/Double",
+      (request: number) => Buffer.from(String(request)),
+      (bytes) => Number(bytes),
+      value,
+      (error, answer) => (error === null ? resolve(answer!) : reject(error)),
+    );
+  });
+}
+
+describe("the examples of mounted servers", () => {
+  it("a second service calls the models of the first by their types", async () => {
+    const { url: models } = await start("mount-fetch", "dist", "express.js");
+    const { url } = await start("mount-fetch", "dist", "gateway.js", { MODELS_URL: `${models}/inference` });
+    expect(await (await fetch(`${url}/quadruple/2`)).json()).toEqual({ result: 8 });
+    expect(await (await fetch(`${url}/countdown/3`)).json()).toEqual({ seen: [3, 2, 1] });
+    const mistake = await fetch(`${url}/countdown/x`);
+    expect([mistake.status, await mistake.json()]).toEqual([
+      400,
+      { error: expect.stringContaining("input 'from' of model 'countdown'") },
+    ]);
+  });
 });
 
 describe.each(SERVERS)("the v2 routes in a server of $title", ({ name, missing }) => {
@@ -171,18 +275,6 @@ describe.each(["express", "hono"])("the routes of an application of %s", (name) 
   });
 });
 
-it("a second service calls the models of the first by their types", async () => {
-  const { url: models } = await start("mount-fetch", "dist", "express.js");
-  const { url } = await start("mount-fetch", "dist", "gateway.js", { MODELS_URL: `${models}/inference` });
-  expect(await (await fetch(`${url}/quadruple/2`)).json()).toEqual({ result: 8 });
-  expect(await (await fetch(`${url}/countdown/3`)).json()).toEqual({ seen: [3, 2, 1] });
-  const mistake = await fetch(`${url}/countdown/x`);
-  expect([mistake.status, await mistake.json()]).toEqual([
-    400,
-    { error: expect.stringContaining("input 'from' of model 'countdown'") },
-  ]);
-});
-
 describe("a Nest application", () => {
   it("calls a model in a controller, answers mistakes with 400, and has the v2 routes", async () => {
     const { url } = await start("mount-nest", "dist", "main.js");
@@ -232,17 +324,68 @@ describe("the v2 service in a server of grpc-js", () => {
   });
 });
 
-/** Calls the application's own service. */
-function callDouble(address: string, value: number): Promise<number> {
-  const client = new Client(address, credentials.createInsecure());
-  onTestFinished(() => client.close());
-  return new Promise((resolve, reject) => {
-    client.makeUnaryRequest(
-      "/app.Calculator/Double",
-      (request: number) => Buffer.from(String(request)),
-      (bytes) => Number(bytes),
-      value,
-      (error, answer) => (error === null ? resolve(answer!) : reject(error)),
+/** Runs an example to its end, compares its output with its README, and returns its lines. */
+async function run(example: string): Promise<string[]> {
+  const program = Program.node(
+    join(repositoryRoot, "examples", example, "dist", "main.js"),
+    [],
+    repositoryRoot,
+  );
+  onTestFinished(() => program.signal("SIGKILL"));
+  const { code, stdout, stderr } = await program.ended;
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toMatch(promisedOutput(example));
+  return stdout.trimEnd().split("\n");
+}
+
+describe("the pipeline examples", () => {
+  it("onnx-pipeline sends text through a callback, an ONNX model and a callback", async () => {
+    expect(await run("onnx-pipeline")).toEqual([
+      "5.1,3.5,1.4,0.2: setosa (1.00)",
+      "6.4,3.2,4.5,1.5: versicolor (1.00)",
+      "7.7,2.6,6.9,2.3: virginica (1.00)",
+      "in ensemble 'iris-pipeline', a line has four numbers between commas, got '5.1,3.5,one'",
+    ]);
+  });
+
+  it("image-pipeline sends one picture to a classifier and a segmenter", async () => {
+    const lines = await run("image-pipeline");
+    expect(lines.slice(0, 8).map((line) => [...new Set(line.split(" "))].join())).toEqual(
+      ["s", "s", "s", "s", "s", "s", "m", "b"], // biome-ignore format: rows of the mask
+    );
+    expect(lines[8]).toMatch(/^sky: (0\.[5-9]|1)/);
+    expect(lines.at(-1)).toBe(
+      "in ensemble 'picture', input 'image': expected an image (jpeg, png, webp, gif, tiff, avif, bmp), got 10 bytes of something else",
     );
   });
-}
+
+  it("accumulator keeps sums between requests, in a callback and in an ONNX model", async () => {
+    expect(await run("accumulator")).toEqual([
+      "accumulator: 6, 60, 0.75",
+      "accumulator-onnx: 6, 60, 0.75",
+      "inference request for sequence 4 to model 'accumulator' must specify the START flag on the first request of the " +
+        "sequence",
+    ]);
+  });
+
+  it("continuous-batching runs 32 texts in one loop, with equal results over SSE and gRPC", async () => {
+    const lines = await run("continuous-batching");
+    expect(lines.slice(0, 4).map((line) => /^(Alice |The rabbit|Down |Oh dear)./.test(line))).toEqual(
+      [true, true, true, true], // biome-ignore format: each goes on
+    );
+    expect(lines[4]).toBe("SSE and gRPC agree");
+    const [, texts, steps, together] = /^(\d+) texts in (\d+) steps, up to (\d+) /
+      .exec(lines.at(-1)!)!
+      .map(Number);
+    expect(texts).toBe(32);
+    // One by one, each text would need 60 steps.
+    expect(steps).toBeLessThan(32 * 30);
+    expect(together).toBeGreaterThan(8);
+    expect(together).toBeLessThanOrEqual(32);
+  });
+
+  it("text-generation writes eight stories together, and the same story alone", async () => {
+    const lines = await run("text-generation");
+    expect(lines[0]).toMatch(/ lived in the .* friends from then on\./);
+  });
+});

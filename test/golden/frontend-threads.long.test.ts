@@ -1,3 +1,6 @@
+import { replayGrpc } from "./grpc-calls.js";
 import { replayHttp } from "./http-exchanges.js";
 
 replayHttp(1);
+
+replayGrpc(1);

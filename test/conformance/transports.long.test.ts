@@ -5,6 +5,15 @@ import { fileURLToPath } from "node:url";
 import { Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { testAnswers } from "./answer-tests.js";
+import { testErrors } from "./error-tests.js";
+import { openConformance } from "./open-conformance.js";
+
+describe("with frontend threads", () => {
+  const clientOf = openConformance(2);
+  testAnswers(clientOf);
+  testErrors(clientOf);
+});
 
 /** How a case of `frame_cases.py` ended. */
 interface CaseResult {

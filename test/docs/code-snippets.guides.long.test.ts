@@ -1,3 +1,0 @@
-import { testSnippets } from "./snippet-runs.js";
-
-testSnippets("the code in the guides", (path) => !path.startsWith("README.md"));

@@ -1,3 +1,0 @@
-import { replayGrpc } from "./grpc-calls.js";
-
-replayGrpc(1);
