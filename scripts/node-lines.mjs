@@ -46,7 +46,14 @@ export function fromNpm(cache, specifiers, path) {
   const folder = join(root, "node_modules", ".cache", cache);
   const file = join(folder, "node_modules", path);
   if (existsSync(file)) return file;
-  const flags = ["--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"];
+  const flags = [
+    "--no-save",
+    "--no-package-lock",
+    "--no-audit",
+    "--no-fund",
+    "--ignore-scripts",
+    "--prefer-offline",
+  ];
   const args = ["install", ...flags, "--prefix", folder, ...specifiers.split(" ")];
   const { status, stderr } = spawnSync("npm", args, {
     cwd: root,

@@ -1,4 +1,5 @@
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -43,23 +44,28 @@ export class PackedPackages {
    * run share the tarballs of the first one that is done.
    */
   async pack(packer: Packer = "npm"): Promise<void> {
-    const packed = join(tmpdir(), `${KEPT}packed-by-${packer}`);
-    if (!existsSync(packed)) {
-      const draft = join(this.#folder, `packed-by-${packer}`);
-      mkdirSync(draft);
-      await this.#packInto(draft, packer);
-      try {
-        renameSync(draft, packed);
-      } catch (error) {
-        // Another file of tests was faster.
-        if (!existsSync(packed)) throw error;
-      }
-    }
+    const packed = await this.#shared(`packed-by-${packer}`, (draft) => this.#packInto(draft, packer));
     const files = readdirSync(packed);
     for (const name of PACKAGES) {
       const tarball = files.find((file) => new RegExp(`^tritonjs-${name}-\\d`).test(file))!;
       this.#tarballs.set(name, join(packed, tarball));
     }
+  }
+
+  /** Path of a folder that all files of tests in a run share. The first one that needs it fills it. */
+  async #shared(name: string, fill: (draft: string) => Promise<void>): Promise<string> {
+    const folder = join(tmpdir(), `${KEPT}${name}`);
+    if (existsSync(folder)) return folder;
+    const draft = join(this.#folder, name);
+    mkdirSync(draft);
+    await fill(draft);
+    try {
+      renameSync(draft, folder);
+    } catch (error) {
+      // Another file of tests was faster.
+      if (!existsSync(folder)) throw error;
+    }
+    return folder;
   }
 
   async #packInto(folder: string, packer: Packer): Promise<void> {
@@ -92,21 +98,23 @@ export class PackedPackages {
     return new Unpacked(join(target, "package"));
   }
 
-  /** An empty project that installs the tarballs of some packages, without running any install script. */
-  async install(
-    project: string,
-    names: readonly PackageName[],
-    more: readonly string[] = [],
-  ): Promise<Project> {
+  /**
+   * An empty project that installs the tarballs of some packages, without running any install script. Projects with the same
+   * packages are copies of one installation.
+   */
+  async install(project: string, names: readonly PackageName[]): Promise<Project> {
+    const sorted = [...names].sort();
+    const installed = await this.#shared(`installed-${sorted.join("-")}`, async (draft) => {
+      writeFileSync(
+        join(draft, "package.json"),
+        JSON.stringify({ name: "project", private: true, type: "module" }),
+      );
+      const tarballs = sorted.map((name) => this.tarball(name));
+      const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"];
+      await succeed(npmProgram("npm", ["install", ...flags, ...tarballs], draft));
+    });
     const folder = join(this.#folder, project);
-    mkdirSync(folder);
-    writeFileSync(
-      join(folder, "package.json"),
-      JSON.stringify({ name: project, private: true, type: "module" }),
-    );
-    const tarballs = names.map((name) => this.tarball(name));
-    const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"];
-    await succeed(npmProgram("npm", ["install", ...flags, ...more, ...tarballs], folder));
+    cpSync(installed, folder, { recursive: true, verbatimSymlinks: true });
     return new Project(folder);
   }
 
