@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasPython, withoutPython } from "../support/python.js";
 import { blocks, documents, promisedOutput } from "./markdown.js";
-import { compileSnippets, removeSnippets, runSnippet } from "./snippets.js";
+import { BLOCK_BEGINS, compileSnippets, removeSnippets, runSnippets } from "./snippets.js";
 
 /** Code that needs Python runs only where Python is installed. */
 const needsPython = ({ where }: { readonly where: string }) => where.startsWith("docs/python-backend.md");
+
+/** The document of a block. */
+const pageOf = ({ where }: { readonly where: string }) => where.replace(/:\d+$/, "");
 
 /**
  * Tests that the code of documents compiles, runs, and prints the output that it promises.
@@ -32,17 +35,26 @@ export function testSnippets(title: string, isWanted: (path: string) => boolean)
 
     it.skip.each(others.map(({ where }) => where))(`of %s runs${withoutPython}`, () => {});
 
-    it.each(runnable.map(({ where, code, i }) => [where, code, i] as const))(
-      "of %s runs and prints the output it promises",
-      async (_where, source, i) => {
-        const { code, stdout, stderr } = await runSnippet(modules[i]!).ended;
-        expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
-        const printed = stdout.trimEnd().split("\n");
+    const pages = [...new Set(runnable.map(pageOf))];
+    it.each(pages)("of %s runs and prints the output it promises", async (page) => {
+      const blocks = runnable.filter((block) => pageOf(block) === page);
+      const { code, stdout, stderr } = await runSnippets(blocks.map(({ i }) => modules[i]!)).ended;
+      const outputs = stdout.split(`${BLOCK_BEGINS}\n`).slice(1);
+      const last = blocks[outputs.length - 1]?.where;
+      expect({ code, last, stderr: code === 0 ? "" : stderr }).toEqual({
+        code: 0,
+        last: blocks.at(-1)!.where,
+        stderr: "",
+      });
+      for (const [place, { where, code: source }] of blocks.entries()) {
+        const printed = outputs[place]!.trimEnd().split("\n");
         for (const [line, promised] of promisedOutput(source).entries()) {
           // `// [ 5, 11, 17 ] 1: one batch`: the output, then its explanation.
-          expect([printed[line], `${printed[line]}: ${promised.split(": ").at(-1)}`]).toContain(promised);
+          expect([printed[line], `${printed[line]}: ${promised.split(": ").at(-1)}`], where).toContain(
+            promised,
+          );
         }
-      },
-    );
+      }
+    });
   });
 }

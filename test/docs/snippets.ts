@@ -1,5 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 import type { Block } from "./markdown.js";
@@ -15,17 +16,30 @@ export function onFreePorts(code: string): string {
   return code.replaceAll("new Triton()", "new Triton({ httpPort: 0, grpcPort: 0, metricsPort: 0 })");
 }
 
-/** Starts a compiled block. What it leaves in its temporary folder goes with the compiled files. */
-export function runSnippet(module: string): Program {
+/** Line that a program of several blocks prints before each of them. */
+export const BLOCK_BEGINS = "--- block ---";
+
+/** Imports modules in turn. Importing the library takes longer than most of them, and is done once. */
+const IN_TURN = `for (const module of process.argv.slice(2)) {
+  console.log(${JSON.stringify(BLOCK_BEGINS)});
+  await import(module);
+}`;
+
+const IN_TURN_FILE = "in-turn.mjs";
+
+/** Starts compiled blocks, one after the other. What they leave in their temporary folder goes with the compiled files. */
+export function runSnippets(modules: readonly string[]): Program {
   const temporary = join(folder, "temporary");
   mkdirSync(temporary, { recursive: true });
   const env = { TMPDIR: temporary, TEMP: temporary, TMP: temporary };
-  return new Program(process.execPath, [module], { cwd: repositoryRoot, env });
+  const urls = modules.map((module) => pathToFileURL(module).href);
+  return new Program(process.execPath, [join(folder, IN_TURN_FILE), ...urls], { cwd: repositoryRoot, env });
 }
 
 /** Compiles blocks with type checks and resolves with the modules to run, in order. */
 export async function compileSnippets(snippets: readonly Block[]): Promise<string[]> {
   mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, IN_TURN_FILE), IN_TURN);
   const files = snippets.map(({ where }) => `${where.replace(/[^\w]+/g, "-")}.mts`);
   for (const [i, { code }] of snippets.entries()) writeFileSync(join(folder, files[i]!), onFreePorts(code));
   writeFileSync(
