@@ -52,4 +52,4 @@ export const ONNX_INSTALLED = { megabytes: 28, packages: 17 };
 export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 75.9, gzippedKilobytes: 25.4 };
 
 /** `@tritonjs/core/web` as one file for a browser, with all that it needs. docs/web.md states the number. */
-export const WEB_CORE_BUNDLE = { minifiedKilobytes: 333, gzippedKilobytes: 110 };
+export const WEB_CORE_BUNDLE = { minifiedKilobytes: 334, gzippedKilobytes: 110 };

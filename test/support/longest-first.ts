@@ -10,7 +10,7 @@ const LONGEST = [
   "packages/cli/test/tools/optimize/optimize.long.test.ts",
   "test/fuzz/random-inputs.long.test.ts",
   "test/package/package-managers.long.test.ts",
-  "test/docs/code-snippets.guides.long.test.ts",
+  "test/docs/guides.long.test.ts",
   "test/package/small-install.long.test.ts",
   "test/package/installed-packages.long.test.ts",
   "test/package/published-packages.long.test.ts",

@@ -195,8 +195,7 @@ function copyOf(value: unknown): unknown {
   }
   if (Array.isArray(value) && value.some(isHalves)) return value.map(copyOf);
   const copy = structuredClone(value);
-  // The copy of an ndarray has its own fields, of which the elements need their class.
-  if (isNdArray(value) && isHalves(value.data)) Object.assign(copy as object, { data: value.data.slice() });
+  if (isNdArray(value) && isHalves(value.data)) (copy as { data: unknown }).data = value.data.slice();
   return copy;
 }
 
