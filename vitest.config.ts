@@ -25,10 +25,6 @@ const long: TestProjectConfiguration = {
   test: {
     name: "long",
     include: [LONG],
-    // They wait for installs, browsers and exit delays: with a worker for each core, a third of the time is idle.
-    maxWorkers: Math.ceil(1.5 * availableParallelism()),
-    // Vitest runs projects with different numbers of workers one after the other.
-    sequence: { groupOrder: 1 },
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 150_000 } },
@@ -53,8 +49,8 @@ export default defineConfig({
     server: { deps: { external: [/\/packages\/[^/]+\/dist\//] } },
     // Worker threads of ONNX Runtime and real sockets want a process of their own for each file.
     pool: "forks",
-    // Much of the time is spent on waiting for processes and sockets.
-    maxWorkers: "100%",
+    // They wait for processes, sockets, installs and browsers: with a worker for each core, a third of the time is idle.
+    maxWorkers: Math.ceil(1.5 * availableParallelism()),
     sequence: { sequencer: LongestFirst },
     // Limits end a test that hangs. A busy machine needs far less, so load alone fails no test. They stay below the
     // server's keep-alive timeout (72 s), so a `close` that waits for an idle connection still fails its test.

@@ -24,6 +24,6 @@ export default class SummaryReporter implements Reporter {
     const times = [...projects].map(
       ([name, { files, ms }]) => `${name} ${Math.round(ms / 1000)} s in ${files} files`,
     );
-    console.log(`\nSeconds of the workers, one for each core: ${times.join(", ")}`);
+    console.log(`\nSeconds of the workers, three for two cores: ${times.join(", ")}`);
   }
 }
