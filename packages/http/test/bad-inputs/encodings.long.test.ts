@@ -1,4 +1,6 @@
-import { deflateSync, gzipSync } from "node:zlib";
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { createGzip, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { send } from "../support/send.js";
 import { expectAnswers, expectGoodRequestToWork, input, useServer } from "./bad-inputs.js";
@@ -33,7 +35,8 @@ describe("broken compressed bodies", () => {
   });
 
   it("bodies that grow a thousandfold are rejected at the limit", async () => {
-    const bomb = gzipSync(Buffer.alloc(512 << 20));
+    const zeros = Array<Buffer>(512).fill(Buffer.alloc(1 << 20));
+    const bomb = await buffer(Readable.from(zeros).pipe(createGzip()));
     const before = process.memoryUsage().rss;
     const answer = await send(server.port, { path: "/v2/models/fp32/infer", headers: gzip, body: bomb });
     expect(answer.status).toBe(400);
