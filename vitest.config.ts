@@ -47,7 +47,7 @@ export default defineConfig({
     globalSetup: ["test/support/bundle-packages.ts", "test/support/temporary-folder.ts"],
     // Node imports the bundles by itself, which takes half of the time.
     server: { deps: { external: [/\/packages\/[^/]+\/dist\//] } },
-    // Worker threads of ONNX Runtime and real sockets want a process of their own for each file.
+    // Threads would share their environment, working directory and signals.
     pool: "forks",
     // They wait for processes, sockets, installs and browsers: with a worker for each core, a third of the time is idle.
     maxWorkers: Math.ceil(1.5 * availableParallelism()),
