@@ -7,23 +7,20 @@ const REASON = /\(skipped: ([^)]*)\)/;
 export default class SummaryReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const skipped = new Map<string, number>();
-    const projects = new Map<string, { files: number; ms: number }>();
+    const projects = new Map<string, number>();
     for (const module of modules) {
       for (const test of module.children.allTests("skipped")) {
         const reason = REASON.exec(test.fullName)?.[1] ?? "no reason given";
         skipped.set(reason, (skipped.get(reason) ?? 0) + 1);
       }
-      const { files, ms } = projects.get(module.project.name) ?? { files: 0, ms: 0 };
       const { duration, collectDuration, setupDuration, prepareDuration } = module.diagnostic();
-      const all = duration + collectDuration + setupDuration + prepareDuration;
-      projects.set(module.project.name, { files: files + 1, ms: ms + all });
+      const ms = duration + collectDuration + setupDuration + prepareDuration;
+      projects.set(module.project.name, (projects.get(module.project.name) ?? 0) + ms);
     }
     if (skipped.size > 0) console.log("\nSkipped on this machine:");
     for (const [reason, count] of skipped)
       console.log(`  ${reason}: ${count} ${count === 1 ? "test" : "tests"}`);
-    const times = [...projects].map(
-      ([name, { files, ms }]) => `${name} ${Math.round(ms / 1000)} s in ${files} files`,
-    );
+    const times = [...projects].map(([name, ms]) => `${name} ${Math.round(ms / 1000)} s`);
     console.log(`\nSeconds of the workers, three for two cores: ${times.join(", ")}`);
   }
 }

@@ -304,10 +304,10 @@ describe("the editor of ONNX files", () => {
       await model.write(process.argv[2]).catch((error) => console.log(error.message));
     `;
       writeFileSync(join(folder, "source.onnx"), productBytes());
-      // A limit of 2 blocks of 1024 bytes for files stops the writing as a full disk does.
-      const script = "trap '' XFSZ; ulimit -f 2; exec \"$@\"";
+      // A limit of 4 blocks of 512 bytes for files stops the writing as a full disk does.
+      const script = "trap '' XFSZ; ulimit -f 4; exec \"$@\"";
       const args = ["-c", script, "sh", process.execPath, "--input-type=module", "-e", program];
-      const output = execFileSync("bash", [...args, join(folder, "source.onnx"), path], {
+      const output = execFileSync("sh", [...args, join(folder, "source.onnx"), path], {
         encoding: "utf8",
         cwd: new URL("../..", import.meta.url),
       });
