@@ -20,9 +20,7 @@ const TESTS = [
   ...["published-packages", "api-reports", "installed-packages", "tutorial"].map(
     (name) => `test/package/${name}.long.test.ts`,
   ),
-  ...["repository/deployment", "deploy/kubernetes", "docs/document-references"].map(
-    (name) => `test/${name}.test.ts`,
-  ),
+  ...["repository/repository", "deploy/manifests", "docs/pages"].map((name) => `test/${name}.test.ts`),
 ];
 
 const shell = process.platform === "win32";
