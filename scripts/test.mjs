@@ -6,28 +6,33 @@ import { install } from "./install.mjs";
 import { bundle, checkTypes, runNode, tool } from "./run.mjs";
 
 const given = process.argv.slice(2);
+const all = given.includes("--all");
 const args = given.filter((argument) => argument !== "--all");
-const times = [];
 
-/** Does a part. Its time is noted when it ends, or when it ends the program. */
-function part(name, action) {
-  const start = performance.now();
-  const note = () => times.push(`${name} ${Math.round((performance.now() - start) / 1000)} s`);
-  process.once("exit", note);
-  action();
-  process.off("exit", note);
-  note();
-}
+/** The parts of the run, each with the time at which it began. */
+const parts = [];
+const begin = (name) => parts.push({ name, start: performance.now() });
+process.on("exit", () => {
+  const end = performance.now();
+  const seconds = ({ name, start }, i) =>
+    `${name} ${Math.round(((parts[i + 1]?.start ?? end) - start) / 1000)} s`;
+  console.log(`\n${parts.map(seconds).join(", ")}`);
+});
 
 const test = (...more) => runNode(tool("vitest", "vitest.mjs"), ["run", ...more]);
-part("install", install);
-part("types", checkTypes);
-part("build", bundle);
-part("lint", () => {
-  runNode(tool("@biomejs/biome", "bin/biome"), ["check", "--error-on-warnings", "."]);
-  runNode("scripts/check-imports.mjs");
-  runNode("scripts/check-names.mjs");
-});
-process.on("exit", () => console.log(`\n${times.join(", ")}`));
-part("tests", () => test(...args));
-if (given.includes("--all")) part("long tests", () => test("--project", "long"));
+begin("install");
+install();
+begin("types");
+checkTypes();
+begin("build");
+bundle();
+begin("lint");
+runNode(tool("@biomejs/biome", "bin/biome"), ["check", "--error-on-warnings", "."]);
+runNode("scripts/check-imports.mjs");
+runNode("scripts/check-names.mjs");
+begin("tests");
+test(...args);
+if (all && args.length === 0) {
+  begin("long tests");
+  test("--project", "long");
+}
