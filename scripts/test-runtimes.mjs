@@ -1,8 +1,8 @@
 /*
- * `npm run test:runtimes`: runs the tests of core's behaviours, of whole servers, and a third of Triton's recorded answers on
- * Bun and Deno, with the binaries that npm brings. Names choose runtimes, and the arguments after them go to vitest instead of the
- * chosen files: `npm run test:runtimes -- bun test/e2e`. Both run, also after one that fails. With `--built` first, the
- * script neither installs nor builds.
+ * `npm run test:runtimes`: runs the tests of core's behaviours, of whole servers, and a third of Triton's recorded answers
+ * on Bun and Deno, with the binaries that npm brings. Names choose runtimes, and the arguments after them go to vitest
+ * instead of the chosen files: `npm run test:runtimes -- bun test/e2e`. Both run, also after one that fails. With `--built`
+ * first, the script neither installs nor builds.
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
@@ -40,11 +40,6 @@ const LEFT_OUT = {
       "packages/backends/test/onnxruntime/wasm-engine.test.ts",
       "is refused on a processor without",
       "an option of Node",
-    ],
-    [
-      "packages/backends/test/onnxruntime/wasm-engine.test.ts",
-      "passes all data types",
-      "opens 13 runtimes at once, which takes a minute",
     ],
     ["packages/core/test/behaviours/released-memory.test.ts", undefined, "looks into V8"],
     ["packages/core/test/behaviours/event-loop.test.ts", "long strings", "sets the size of V8's heap"],
