@@ -6,20 +6,22 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { TensorPayload, TestedModel } from "../../../src/data/data-set.js";
 import { loadDataSet, loadOpenAiData } from "../../../src/data/load-data-set.js";
 
-const model: TestedModel = {
+const tested = (inputs: TestedModel["inputs"]): TestedModel => ({
   name: "m",
   version: "",
   maxBatchSize: 4,
   decoupled: false,
   isSequenceModel: false,
-  inputs: [
-    { name: "x", datatype: "FP32", dims: [2], optional: false, isShapeTensor: false },
-    { name: "s", datatype: "BYTES", dims: [2], optional: false, isShapeTensor: false },
-    { name: "other", datatype: "INT64", dims: [1], optional: true, isShapeTensor: false },
-  ],
+  inputs,
   outputs: [{ name: "y", datatype: "FP32" }],
   composingModels: [],
-};
+});
+
+const model = tested([
+  { name: "x", datatype: "FP32", dims: [2], optional: false, isShapeTensor: false },
+  { name: "s", datatype: "BYTES", dims: [2], optional: false, isShapeTensor: false },
+  { name: "other", datatype: "INT64", dims: [1], optional: true, isShapeTensor: false },
+]);
 
 let folder: string;
 
@@ -122,23 +124,10 @@ describe("a directory of input data", () => {
 });
 
 describe("given data", () => {
-  const folder = mkdtempSync(join(tmpdir(), "tritonjs-data-"));
-
-  afterAll(() => rmSync(folder, { recursive: true }));
-
-  const model: TestedModel = {
-    name: "m",
-    version: "",
-    maxBatchSize: 4,
-    decoupled: false,
-    isSequenceModel: false,
-    inputs: [
-      { name: "a", datatype: "FP32", dims: [2], optional: false, isShapeTensor: false },
-      { name: "b", datatype: "INT64", dims: [-1], optional: true, isShapeTensor: false },
-    ],
-    outputs: [{ name: "y", datatype: "FP32" }],
-    composingModels: [],
-  };
+  const model = tested([
+    { name: "a", datatype: "FP32", dims: [2], optional: false, isShapeTensor: false },
+    { name: "b", datatype: "INT64", dims: [-1], optional: true, isShapeTensor: false },
+  ]);
 
   let files = 0;
 

@@ -7,6 +7,7 @@ import { Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { http, metrics } from "@tritonjs/http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runTool } from "../support/run-tool.js";
 
 let folder: string;
 let triton: Triton;
@@ -55,20 +56,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function run(...args: string[]) {
-  let output = "";
-  let errors = "";
-  const code = await perf(args, {
-    write: (text) => {
-      output += text;
-    },
-    writeError: (text) => {
-      errors += text;
-    },
-    stopRequested: () => new Promise(() => {}),
-  });
-  return { code, output, errors };
-}
+const run = (...args: string[]) => runTool(perf, args);
 
 const successes = (model: string) => {
   const [report] = triton.service.statistics(model, "");

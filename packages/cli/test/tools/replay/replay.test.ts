@@ -13,6 +13,7 @@ import { readTrace } from "../../../src/trace/read-trace.js";
 import { type Recording, recordingOf } from "../../../src/trace/recording.js";
 import { replayTrace } from "../../../src/trace/replay.js";
 import { temporaryFolder } from "../support/analyze-command.js";
+import { runTool } from "../support/run-tool.js";
 import { record, recordMachine } from "./support/record.js";
 
 const LOAD = {
@@ -443,20 +444,7 @@ describe("replay batches", () => {
     return folder;
   }
 
-  async function run(...args: string[]) {
-    let [output, errors] = ["", ""];
-    const terminal = {
-      write: (text: string) => {
-        output += text;
-      },
-      writeError: (text: string) => {
-        errors += text;
-      },
-      stopRequested: () => new Promise<void>(() => {}),
-    };
-    const code = await replayTrace(args, terminal);
-    return { code, output, errors };
-  }
+  const run = (...args: string[]) => runTool(replayTrace, args);
 
   /** Two batches: of request a, and of the three that came while it ran. */
   async function recordTwoBatches(file: string): Promise<void> {

@@ -1,18 +1,6 @@
 // The built package: its threads cannot run sources.
 import { perf } from "@tritonjs/cli/tools";
+import { runTool } from "./run-tool.js";
 
 /** Runs `tritonjs perf` with a command line whose arguments have no spaces. */
-export async function runCommand(line: string) {
-  let output = "";
-  let errors = "";
-  const code = await perf(line.split(" "), {
-    write: (text) => {
-      output += text;
-    },
-    writeError: (text) => {
-      errors += text;
-    },
-    stopRequested: () => new Promise(() => {}),
-  });
-  return { code, output, errors };
-}
+export const runCommand = (line: string) => runTool(perf, line.split(" "));

@@ -7,23 +7,11 @@ import { analyze } from "../../../../src/analyze/analyze.js";
 import { ModuleMachine, type RealMeasuring } from "../../../../src/analyze/served-machines.js";
 import { temporaryFolder } from "../../support/analyze-command.js";
 import { DEFAULT_MEASURE_OPTIONS } from "../../support/measure-session.js";
+import { runTool } from "../../support/run-tool.js";
 
 const path = fileURLToPath(new URL("../../support/bound-doubles.mjs", import.meta.url));
 
-/** Runs the command without interruption. */
-async function run(args: readonly string[]) {
-  let [output, errors] = ["", ""];
-  const code = await analyze(args, {
-    write: (text) => {
-      output += text;
-    },
-    writeError: (text) => {
-      errors += text;
-    },
-    stopRequested: () => new Promise(() => {}),
-  });
-  return { code, output, errors };
-}
+const run = (args: readonly string[]) => runTool(analyze, args);
 
 const measuring: RealMeasuring = {
   options: { ...DEFAULT_MEASURE_OPTIONS, mode: "count_windows", windowRequestCount: 20, maxTrials: 1 },
@@ -114,7 +102,6 @@ async function runAnalyze(args: readonly string[]) {
     await mkdir(join(repository, name, "1"), { recursive: true });
     await writeFile(join(repository, name, "config.pbtxt"), text);
   }
-  let [output, errors] = ["", ""];
   const quick = [
     "-p",
     "40",
@@ -128,16 +115,8 @@ async function runAnalyze(args: readonly string[]) {
     folder,
   ];
   const space = ["--instances", "1", "--max-batch-sizes", "1,4", "--queue-delays", "0"];
-  const code = await analyze(["--model-repository", repository, ...quick, ...space, ...args], {
-    write: (text) => {
-      output += text;
-    },
-    writeError: (text) => {
-      errors += text;
-    },
-    stopRequested: () => new Promise(() => {}),
-  });
-  return { code, output, errors, folder, repository };
+  const ended = await run(["--model-repository", repository, ...quick, ...space, ...args]);
+  return { ...ended, folder, repository };
 }
 
 /** Serves the variants, which must not give reason for a warning. */

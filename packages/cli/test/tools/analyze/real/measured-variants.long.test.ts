@@ -6,6 +6,7 @@ import { analyze } from "@tritonjs/cli/tools";
 import { describe, expect, it } from "vitest";
 import { irisModel } from "../../../../../../test/support/iris.js";
 import { temporaryFolder } from "../../support/analyze-command.js";
+import { runTool } from "../../support/run-tool.js";
 
 interface Result {
   readonly parameters: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -20,19 +21,10 @@ const QUICK = ["-p", "60", "-r", "1", "--warmup-request-count", "4", "--concurre
 
 /** Measures every combination of a model `m` of a repository, and returns the results in their order. */
 async function measured(repository: string, folder: string, args: readonly string[]) {
-  let [output, errors] = ["", ""];
   const all = ["--model-repository", repository, "-m", "m", "--search", "brute", ...QUICK, "-e", folder];
-  const code = await analyze([...all, ...args], {
-    write: (text) => {
-      output += text;
-    },
-    writeError: (text) => {
-      errors += text;
-    },
-    stopRequested: () => new Promise(() => {}),
-  });
+  const ended = await runTool(analyze, [...all, ...args]);
   const analysis = JSON.parse(await readFile(join(folder, "analysis.json"), "utf8"));
-  return { code, output, errors, results: analysis.results as readonly Result[] };
+  return { ...ended, results: analysis.results as readonly Result[] };
 }
 
 /** A repository with a model `m`, and a folder for the results. */
