@@ -2,6 +2,8 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton, type TritonOptions } from "@tritonjs/core";
+import type { VirtualClock } from "@tritonjs/core/testing";
+import { expect } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 
 const named = (agent: string, parameters: Readonly<Record<string, string>> = {}) => {
@@ -55,6 +57,22 @@ export async function serve(
       await rm(journal, { recursive: true });
     },
   };
+}
+
+/** The reason why the model has no version when its agent hung for so many seconds on the clock, as often as it is asked. */
+export async function reasonAfter(
+  { loaded, reason }: Awaited<ReturnType<typeof serve>>,
+  clock: VirtualClock,
+  seconds: number,
+): Promise<string> {
+  const isLoaded = loaded.then(() => true);
+  await expect
+    .poll(async () => {
+      await clock.advance(seconds * 1000);
+      return Promise.race([isLoaded, Promise.resolve(false)]);
+    })
+    .toBe(true);
+  return reason();
 }
 
 /** What the agents of the tests write of a model that is loaded and unloaded. */

@@ -2,7 +2,7 @@ import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { hasPython, withoutPython } from "../../../../test/support/python.js";
 import { identityConfig } from "../../../../test/support/repository-on-disk.js";
-import { ALL, serve } from "./agent-server.js";
+import { ALL, reasonAfter, serve } from "./agent-server.js";
 
 const SCRIBE = `
 def write(action, model):
@@ -80,14 +80,7 @@ def UNLOAD_COMPLETE(model): print("\\n".join("line %d" % i for i in range(5000))
       repositoryAgentTimeoutSecs: 20,
     });
     await expect.poll(() => served.lines).toContain("repository agent 'slow': waiting");
-    const loaded = served.loaded.then(() => true);
-    await expect
-      .poll(async () => {
-        await clock.advance(20_000);
-        return Promise.race([loaded, Promise.resolve(false)]);
-      })
-      .toBe(true);
-    expect(await served.reason()).toContain(
+    expect(await reasonAfter(served, clock, 20)).toContain(
       "repository agent 'slow' of model 'm': LOAD: expected an answer within 20 s (repositoryAgentTimeoutSecs), got none",
     );
   });

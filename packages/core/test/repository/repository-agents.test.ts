@@ -6,7 +6,7 @@ import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
-import { ALL, serve } from "./agent-server.js";
+import { ALL, reasonAfter, serve } from "./agent-server.js";
 
 const agents = (...names: readonly string[]) =>
   `model_repository_agents { agents [ ${names.map((name) => `{ name: "${name}" parameters { key: "by" value: "${name}!" } }`).join(", ")} ] }`;
@@ -304,14 +304,7 @@ describe("a fault of an agent fails its model alone", () => {
       clock,
       repositoryAgentTimeoutSecs: 20,
     });
-    const loaded = served.loaded.then(() => true);
-    await expect
-      .poll(async () => {
-        await clock.advance(20_000);
-        return Promise.race([loaded, Promise.resolve(false)]);
-      })
-      .toBe(true);
-    expect(await served.reason()).toContain(
+    expect(await reasonAfter(served, clock, 20)).toContain(
       "repository agent 'slow' of model 'm': LOAD: expected an answer within 20 s (repositoryAgentTimeoutSecs), got none",
     );
   });
