@@ -3,6 +3,7 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { requireKoffi } from "@tritonjs/core/internal";
+import { RepositoryOnDisk } from "./repository-on-disk.js";
 
 const source = fileURLToPath(new URL("cudart-stand-in.c", import.meta.url));
 
@@ -35,6 +36,23 @@ export function compileCudart(folder: string): string {
   mkdirSync(join(folder, "lib64"));
   symlinkSync(file, join(folder, "lib64", "libcudart.so.12"));
   return file;
+}
+
+/** Compiles the stand-in into a folder that is `CUDA_HOME` of this process until it is disposed. */
+export async function openCudaHome() {
+  const { CUDA_HOME } = process.env;
+  const folder = await RepositoryOnDisk.create({});
+  const library = compileCudart(folder.path);
+  requireKoffi();
+  process.env.CUDA_HOME = folder.path;
+  return {
+    library,
+    async [Symbol.asyncDispose]() {
+      if (CUDA_HOME === undefined) delete process.env.CUDA_HOME;
+      else process.env.CUDA_HOME = CUDA_HOME;
+      await folder[Symbol.asyncDispose]();
+    },
+  };
 }
 
 /** The state of the stand-in in this process. */

@@ -6,14 +6,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
   type CudartState,
   cCompiler,
-  compileCudart,
   cudartState,
+  openCudaHome,
   withoutCompiler,
 } from "../../../../test/support/cudart-stand-in.js";
 import { matrixOnnx } from "../../../../test/support/onnx-models.js";
 import { outcomeOf } from "../../../../test/support/outcome.js";
 import { hasPython, withoutPython } from "../../../../test/support/python.js";
-import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 import type { ModelVersion } from "../../../core/src/model/model-version.js";
 import { onnxruntime } from "../../src/onnxruntime/index.js";
 import { type RecordingLibrary, recordingLibrary } from "../onnxruntime/native/recording-library.js";
@@ -148,18 +147,15 @@ const models = {
 describe.skipIf(cCompiler === undefined || !hasPython)(
   `tensors on a GPU of Python models${withoutCompiler}${withoutPython}`,
   () => {
-    let folder: RepositoryOnDisk;
+    let home: Awaited<ReturnType<typeof openCudaHome>>;
     let cuda: CudartState;
     let recording: RecordingLibrary;
     let failing: Record<string, string>;
     let server: PythonServer;
-    const { CUDA_HOME } = process.env;
 
     beforeAll(async () => {
-      folder = await RepositoryOnDisk.create({});
-      cuda = cudartState(compileCudart(folder.path));
-      requireKoffi();
-      process.env.CUDA_HOME = folder.path;
+      home = await openCudaHome();
+      cuda = cudartState(home.library);
       failing = {};
       recording = recordingLibrary({ providers: ["CUDAExecutionProvider"], failing });
       server = await PythonServer.start(models, {
@@ -201,9 +197,7 @@ describe.skipIf(cCompiler === undefined || !hasPython)(
       await server[Symbol.asyncDispose]();
       expect(cuda.counts()).toMatchObject({ gpu: 0, pinned: 0 });
       recording[Symbol.dispose]();
-      if (CUDA_HOME === undefined) delete process.env.CUDA_HOME;
-      else process.env.CUDA_HOME = CUDA_HOME;
-      await folder[Symbol.asyncDispose]();
+      await home[Symbol.asyncDispose]();
     });
     beforeEach(() => cuda.fail(0, 0));
 
@@ -292,7 +286,7 @@ describe.skipIf(cCompiler === undefined || !hasPython)(
 
     it("come from CUDA shared memory of a client without a copy to the CPU", async () => {
       const { sharedMemory } = server.triton.service;
-      const library = requireKoffi().load(`${folder.path}/libcudart.so.12`);
+      const library = requireKoffi().load(home.library);
       const call = (name: string, parameters: string[]) =>
         library.func(name, "int", parameters) as (...args: unknown[]) => number;
       const { address } = requireKoffi();

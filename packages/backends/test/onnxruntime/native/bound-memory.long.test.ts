@@ -1,11 +1,10 @@
 import { Triton, type TritonOptions } from "@tritonjs/core";
-import { requireKoffi } from "@tritonjs/core/internal";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
   type CudartState,
   cCompiler,
-  compileCudart,
   cudartState,
+  openCudaHome,
   withoutCompiler,
 } from "../../../../../test/support/cudart-stand-in.js";
 import { firstDifference } from "../../../../../test/support/first-difference.js";
@@ -20,9 +19,8 @@ import { type RecordingLibrary, recordingLibrary } from "./recording-library.js"
  * for ONNX Runtime with CUDA, which runs on the CPU and records each call.
  */
 
-let folder: RepositoryOnDisk;
+let home: Awaited<ReturnType<typeof openCudaHome>>;
 let cuda: CudartState;
-const { CUDA_HOME } = process.env;
 
 let recording: RecordingLibrary;
 let triton: Triton;
@@ -67,17 +65,10 @@ async function pools(): Promise<Record<string, number>> {
 
 describe.skipIf(cCompiler === undefined)(`memory for tensors on a GPU${withoutCompiler}`, () => {
   beforeAll(async () => {
-    folder = await RepositoryOnDisk.create({});
-    const file = compileCudart(folder.path);
-    requireKoffi();
-    cuda = cudartState(file);
-    process.env.CUDA_HOME = folder.path;
+    home = await openCudaHome();
+    cuda = cudartState(home.library);
   });
-  afterAll(async () => {
-    if (CUDA_HOME === undefined) delete process.env.CUDA_HOME;
-    else process.env.CUDA_HOME = CUDA_HOME;
-    await folder[Symbol.asyncDispose]();
-  });
+  afterAll(() => home[Symbol.asyncDispose]());
   beforeEach(() => {
     lines = [];
     failing = {};
@@ -277,9 +268,7 @@ describe.skipIf(cCompiler === undefined)(`pinned memory of a configuration${with
     ["optimization { output_pinned_memory { enable: false } }", 1],
     ["optimization { input_pinned_memory { enable: false } output_pinned_memory { enable: false } }", 0],
   ])("follows '%s'", async (optimization, pinnedTensors) => {
-    const home = await RepositoryOnDisk.create({});
-    process.env.CUDA_HOME = home.path;
-    compileCudart(home.path);
+    await using _home = await openCudaHome();
     const library = recordingLibrary({ providers: ["CUDAExecutionProvider"] });
     await using models = await RepositoryOnDisk.create({
       "matrix/1/model.onnx": matrixOnnx(),
@@ -300,7 +289,6 @@ describe.skipIf(cCompiler === undefined)(`pinned memory of a configuration${with
     } finally {
       await triton.close();
       library[Symbol.dispose]();
-      await home[Symbol.asyncDispose]();
     }
   });
 });

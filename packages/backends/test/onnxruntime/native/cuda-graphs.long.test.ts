@@ -1,10 +1,9 @@
 import { Triton } from "@tritonjs/core";
-import { requireKoffi } from "@tritonjs/core/internal";
 import { elementCount } from "@tritonjs/protocol";
 import ndarray from "ndarray";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { onnxModel } from "../../../../../examples/onnx-writer/onnx-writer.js";
-import { cCompiler, compileCudart, withoutCompiler } from "../../../../../test/support/cudart-stand-in.js";
+import { cCompiler, openCudaHome, withoutCompiler } from "../../../../../test/support/cudart-stand-in.js";
 import { matrixOnnx } from "../../../../../test/support/onnx-models.js";
 import { outcomeOf } from "../../../../../test/support/outcome.js";
 import { RepositoryOnDisk } from "../../../../../test/support/repository-on-disk.js";
@@ -16,8 +15,7 @@ import { type RecordingLibrary, recordingLibrary } from "./recording-library.js"
  * stand-in for CUDA's runtime library. Nothing is captured here: ONNX Runtime does that, by these numbers.
  */
 
-let home: RepositoryOnDisk;
-const { CUDA_HOME } = process.env;
+let home: Awaited<ReturnType<typeof openCudaHome>>;
 let recording: RecordingLibrary;
 let failing: Record<string, string>;
 let triton: Triton;
@@ -70,16 +68,9 @@ const GRAPHS = "optimization { cuda { graphs: true } }";
 
 describe.skipIf(cCompiler === undefined)(`CUDA graphs of ONNX Runtime${withoutCompiler}`, () => {
   beforeAll(async () => {
-    home = await RepositoryOnDisk.create({});
-    compileCudart(home.path);
-    requireKoffi();
-    process.env.CUDA_HOME = home.path;
+    home = await openCudaHome();
   });
-  afterAll(async () => {
-    if (CUDA_HOME === undefined) delete process.env.CUDA_HOME;
-    else process.env.CUDA_HOME = CUDA_HOME;
-    await home[Symbol.asyncDispose]();
-  });
+  afterAll(() => home[Symbol.asyncDispose]());
   beforeEach(() => {
     lines = [];
     failing = {};
