@@ -5,11 +5,12 @@ import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { boxOf, drawVideo } from "../../examples/tutorials/video/make-video.mjs";
-import { bindTracker, trackVideo } from "../../examples/tutorials/video/tracker.mjs";
+import { bindTracker } from "../../examples/tutorials/video/tracker.mjs";
 import { promisedOutput } from "../support/example-readme.js";
 import { expectPromisedOutput } from "../support/example-run.js";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
+import { track } from "./track.js";
 
 it.each(["rollout", "model-repository"])(
   "the example %s runs to its end and prints what its README promises",
@@ -112,17 +113,6 @@ describe("the tutorial about videos", () => {
     await triton.close();
     await rm(folder, { recursive: true });
   });
-
-  /** Tracks a video. @returns its report, and the box and the number of each tracked frame */
-  async function track(tracker: Awaited<ReturnType<typeof bindTracker>>, source: string, options = {}) {
-    const tracked: { index: number; box: number[]; frames: number }[] = [];
-    const report = await trackVideo(tracker, source, {
-      ...options,
-      onFrame: (index, { box, frames }) =>
-        tracked.push({ index, box: Array.from(box!.data), frames: frames!.data[0]! }),
-    });
-    return { report, tracked };
-  }
 
   it.skipIf(!hasFfmpeg)(`tracks a compressed file by ffmpeg${withoutFfmpeg}`, async () => {
     const [raw, compressed] = [join(folder, "raw.y4m"), join(folder, "video.mp4")];

@@ -8,6 +8,7 @@ import { drawVideo } from "../../examples/tutorials/video/make-video.mjs";
 import { bindTracker, trackVideo } from "../../examples/tutorials/video/tracker.mjs";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
+import { track } from "./track.js";
 
 const tutorial = join(repositoryRoot, "examples/tutorials/video");
 
@@ -21,17 +22,6 @@ afterEach(async () => {
   await triton.close();
   await rm(folder, { recursive: true });
 });
-
-/** Tracks a video. @returns its report, and the box and the number of each tracked frame */
-async function track(tracker: Awaited<ReturnType<typeof bindTracker>>, source: string, options = {}) {
-  const tracked: { index: number; box: number[]; frames: number }[] = [];
-  const report = await trackVideo(tracker, source, {
-    ...options,
-    onFrame: (index, { box, frames }) =>
-      tracked.push({ index, box: Array.from(box!.data), frames: frames!.data[0]! }),
-  });
-  return { report, tracked };
-}
 
 /** A detector that answers when it is told to, and then all that come later. */
 function heldDetector() {
