@@ -1,6 +1,5 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { batch, Triton } from "@tritonjs/core";
 import { readPrototxt } from "@tritonjs/core/config";
@@ -438,12 +437,6 @@ describe("the page about tritonjs replay", () => {
 });
 
 describe("replay batches", () => {
-  function temporaryFolder(): string {
-    const folder = mkdtempSync(join(tmpdir(), "tapes-"));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    return folder;
-  }
-
   const run = (...args: string[]) => runTool(replayTrace, args);
 
   /** Two batches: of request a, and of the three that came while it ran. */
@@ -473,7 +466,7 @@ describe("replay batches", () => {
   }
 
   test("replays a recording to the same batches, and says for whom a request waited", async () => {
-    const file = join(temporaryFolder(), "minute.tape");
+    const file = join(await temporaryFolder(), "minute.tape");
     await recordTwoBatches(file);
     const { code, output } = await run(file, "--batches", "--explain", "c");
     expect(code).toBe(0);
@@ -486,7 +479,7 @@ describe("replay batches", () => {
   });
 
   test("exits with 1 and names the first batch that differs", async () => {
-    const folder = temporaryFolder();
+    const folder = await temporaryFolder();
     const file = join(folder, "minute.tape");
     await recordTwoBatches(file);
     const bytes = readFileSync(file);
@@ -505,7 +498,7 @@ describe("replay batches", () => {
   });
 
   test("refuses files that are not recordings, and requests that are not in a recording", async () => {
-    const folder = temporaryFolder();
+    const folder = await temporaryFolder();
     const file = join(folder, "minute.tape");
     await recordTwoBatches(file);
     expect((await run(file, "--explain", "z")).errors).toContain(
