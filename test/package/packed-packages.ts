@@ -20,6 +20,11 @@ import { KEPT } from "../support/temporary-folder.js";
 export const PACKAGES = [
   "protocol",
   "core",
+  "server",
+  "scheduling",
+  "repository",
+  "operations",
+  "perf",
   "backends",
   "onnxruntime-wasm",
   "http",

@@ -44,13 +44,18 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
       {
         protocol: 0,
         core: 1,
+        server: 2,
+        scheduling: 2,
+        repository: 2,
+        operations: 2,
+        perf: 3,
         backends: 4,
         "onnxruntime-wasm": 0,
-        http: 2,
-        grpc: 2,
+        http: 3,
+        grpc: 3,
         client: 1,
-        llm: 4,
-        cli: 7,
+        llm: 5,
+        cli: 12,
       }[name],
     );
     expect(siblings.filter((range) => range !== `^${version}`)).toEqual([]);
