@@ -30,6 +30,7 @@ const ORDER = {
     "worker",
     "scheduler",
     "model",
+    "extension",
     "backends",
     "repository",
     "rollout",

@@ -65,6 +65,7 @@ export type {
 } from "./config/model-options.js";
 export type { SequenceOptions } from "./config/sequence-options.js";
 export type { Substitute } from "./config/substitutes.js";
+export type { Extension } from "./extension/extension.js";
 export type { SecurityOptions } from "./frontend/security.js";
 export type { Frontend, ServeOptions, ServeResult } from "./frontend/serve-frontends.js";
 export type { JsModel, JsModelArgs } from "./instance/js-model.js";

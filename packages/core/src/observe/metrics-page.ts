@@ -67,6 +67,8 @@ interface MetricsSources {
   readonly cacheGuard?: MeteredCache | undefined;
   /** Failures in the model repositories. @default no metrics of them */
   readonly repository?: () => RepositoryFailures | undefined;
+  /** Metrics of extensions. @default none */
+  readonly extensions?: () => readonly CollectedFamily[];
 }
 
 /** The metrics page in the format that its client wants. */
@@ -244,6 +246,7 @@ export class MetricsPage {
       ...(tracing === undefined ? [] : traceFamilies(tracing)),
       ...(gpus === undefined ? [] : gpus.families()),
       ...(residents === undefined ? [] : residents.families()),
+      ...(this.sources.extensions?.() ?? []),
       ...(allowCpuMetrics ? new MachineMetrics(cuda).families() : []),
       ...(cache === undefined ? [] : cacheFamilies(cache)),
       ...(cacheGuard === undefined ? [] : cacheGuardFamilies(cacheGuard)),

@@ -1,6 +1,7 @@
 import { optionTypes } from "@tritonjs/protocol";
 import type { ResponseCache } from "../cache/response-cache.js";
 import type { ShareOptions } from "../config/model-options.js";
+import type { Extension } from "../extension/extension.js";
 import type { SecurityOptions } from "../frontend/security.js";
 import type { ServeOptions } from "../frontend/serve-frontends.js";
 import type { RateLimitResource } from "../instance/rate-limiter.js";
@@ -100,6 +101,8 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
   readonly allowGpuMetrics?: boolean;
   /** Age in milliseconds up to which a measurement of the GPUs is used again. @default 2000 */
   readonly metricsIntervalMs?: number;
+  /** What the server does beyond running models, from this library or from the program. @default none */
+  readonly extensions?: readonly Extension[];
   /** Settings for instances whose group names the policy, or by device: `cpu`, `gpu_0`, `model`. */
   readonly hostPolicies?: HostPolicies;
   /**
@@ -203,6 +206,7 @@ export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
   metricsIntervalMs: "number",
   allowClientSharedMemory: "boolean",
   allowModelFileOverride: "boolean",
+  extensions: "array",
   hostPolicies: "object",
   gpus: "array",
   gpuFallback: "string",

@@ -1,0 +1,11 @@
+/*
+ * `@tritonjs/core/extension`: the seams on which extensions of a server stand.
+ */
+
+export type { Extension, ExtensionParts, ExtensionServer } from "./extension/extension.js";
+export type { ModelRegistry } from "./model/registry.js";
+export type { Residence, TenantModel } from "./model/residence.js";
+export type { Log } from "./observe/log.js";
+export type { CollectedFamily, Series } from "./observe/metric-families.js";
+export type { RequestTracer } from "./observe/request-trace.js";
+export type { Clock } from "./system/clock.js";

@@ -1,0 +1,61 @@
+import type { Residence, TenantModel } from "../model/residence.js";
+import type { CollectedFamily } from "../observe/metric-families.js";
+import { settledWithin } from "../system/clock.js";
+import type { Extension, ExtensionParts, ExtensionServer } from "./extension.js";
+
+/** The extensions of one server, in the order in which the program lists them. */
+export class AttachedExtensions {
+  readonly #server: ExtensionServer;
+  readonly #parts: readonly ExtensionParts[];
+  #started: Promise<unknown> = Promise.resolve();
+
+  constructor(extensions: readonly Extension[], server: ExtensionServer) {
+    this.#server = server;
+    this.#parts = extensions.map((extension) => extension.attach(server));
+  }
+
+  /** Starts all of them. `started` has the first failure. */
+  start(): void {
+    this.#started = Promise.all(this.#parts.map(async (parts) => parts.start?.()));
+    this.#started.catch(() => {});
+  }
+
+  async started(): Promise<void> {
+    await this.#started;
+  }
+
+  families(): CollectedFamily[] {
+    return this.#parts.flatMap((parts) => [...(parts.families?.() ?? [])]);
+  }
+
+  /** The first place that an extension gives to a version. */
+  admit(model: TenantModel): Residence | undefined {
+    for (const parts of this.#parts) {
+      const residence = parts.admit?.(model);
+      if (residence !== undefined) return residence;
+    }
+    return undefined;
+  }
+
+  /** @param limitMs milliseconds after which the server no longer waits for an extension */
+  async drain(limitMs: number): Promise<void> {
+    await this.#each(limitMs, (parts) => parts.drain?.());
+  }
+
+  /** @param limitMs milliseconds after which the server no longer waits for an extension */
+  async close(limitMs: number): Promise<void> {
+    await this.#each(limitMs, (parts) => parts.close?.());
+  }
+
+  /** An extension that fails must not keep the others, and the server, from closing. */
+  async #each(limitMs: number, act: (parts: ExtensionParts) => void | Promise<void>): Promise<void> {
+    await Promise.all(
+      this.#parts.map(async (parts) => {
+        const done = (async () => act(parts))().catch((error) => {
+          process.emitWarning(`cannot close an extension: ${String(error)}`, "TritonWarning");
+        });
+        await settledWithin(this.#server.clock, limitMs, done);
+      }),
+    );
+  }
+}

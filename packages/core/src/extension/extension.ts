@@ -1,0 +1,70 @@
+import type { ModelRegistry } from "../model/registry.js";
+import type { Residence, TenantModel } from "../model/residence.js";
+import type { Log } from "../observe/log.js";
+import type { CollectedFamily } from "../observe/metric-families.js";
+import type { RequestTracer } from "../observe/request-trace.js";
+import type { Clock } from "../system/clock.js";
+
+/**
+ * An extension of a server: `new Triton({ extensions: [...] })`. What goes beyond running models is one, whether it comes
+ * from this library or from a program.
+ *
+ * @example
+ * ```ts
+ * const hello: Extension = {
+ *   name: "hello",
+ *   attach: ({ log }) => ({ start: () => log("hello").info("the server starts") }),
+ * };
+ * await using triton = new Triton({ extensions: [hello] });
+ * ```
+ */
+export interface Extension {
+  /** Name in messages and in the log. */
+  readonly name: string;
+  /**
+   * Called once, while the server is made, before it has any model. An extension belongs to one server.
+   *
+   * @throws TritonError INVALID_ARG for options that the server cannot have
+   */
+  attach(server: ExtensionServer): ExtensionParts;
+}
+
+/** The server as its extensions see it. */
+export interface ExtensionServer {
+  /** Clock of every wait and measurement. */
+  readonly clock: Clock;
+  /** The models in service, and the look-ups of the protocol. */
+  readonly registry: ModelRegistry;
+  /** Log of a part, whose name each line has. */
+  log(part: string): Log;
+}
+
+/**
+ * What an extension adds to a server, by seam. All members are optional.
+ *
+ * ```
+ * attach --> start --> [models load, requests run] --> drain --> [requests in flight end] --> close
+ * ```
+ */
+export interface ExtensionParts {
+  // Service.
+  /**
+   * Called when the server is complete. `triton.ready()` and `triton.serve()` wait for its promise, and fail with its
+   * error.
+   */
+  start?(): void | Promise<void>;
+  /** Called when the server begins to close: it changes no model from now on. Requests in flight still run. */
+  drain?(): void | Promise<void>;
+  /** Called once the last model is out of service. Releases everything that the extension has. */
+  close?(): void | Promise<void>;
+  /** Metrics of the extension, which are read when the page is scraped. */
+  families?(): readonly CollectedFamily[];
+
+  // Observe.
+  /** Gets the events of requests. */
+  readonly tracer?: RequestTracer;
+
+  // Residence.
+  /** Decides when the instances of a version are in memory. Undefined for a version that is always there. */
+  admit?(model: TenantModel): Residence | undefined;
+}

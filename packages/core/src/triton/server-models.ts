@@ -1,0 +1,135 @@
+import type { Registry } from "prom-client";
+import { GuardedCache, MemoryCache } from "../cache/response-cache.js";
+import { type Gpus, GpusOrCpu, listedGpus, MachineGpus } from "../config/gpus.js";
+import { checkShares, type ShareOptions } from "../config/model-options.js";
+import type { AttachedExtensions } from "../extension/attached-extensions.js";
+import { callModels } from "../in-process/stream-in-process.js";
+import type { ModelControl } from "../instance/backend.js";
+import { createRateLimiter, MachinePlan } from "../instance/machine-plan.js";
+import { CallGraph, type ModelPlan, type ModelServer, sharedByAll } from "../model/model-server.js";
+import { ModelVersion } from "../model/model-version.js";
+import type { ModelRegistry } from "../model/registry.js";
+import { ResidentModels } from "../model/resident-models.js";
+import type { Log } from "../observe/log.js";
+import { DEFAULT_METRICS_CONFIG } from "../observe/metric-families.js";
+import type { CacheUsage } from "../observe/model-families.js";
+import { Tracing } from "../observe/tracing.js";
+import { ShareLedger } from "../scheduler/fair-shares.js";
+import type { SchedulingTape } from "../scheduler/scheduling-tape.js";
+import { CudaPools } from "../shared-memory/cuda-pools.js";
+import type { Clock } from "../system/clock.js";
+import { type HostPolicies, hostPolicyWarnings } from "../system/host-policy.js";
+import type { TritonOptions } from "./triton-options.js";
+
+/** Makes model versions from their own parts and the parts that the server shares among all of them. */
+export class ServerModels {
+  readonly gpus: Gpus;
+  readonly hostPolicies: HostPolicies;
+  readonly tracing: Tracing | undefined;
+  readonly cuda: CudaPools;
+  readonly residents: ResidentModels;
+  readonly tape: SchedulingTape | undefined;
+  /** Loads and unloads models of the repository, once the repository exists. */
+  control: ModelControl | undefined;
+  /** Called with a model whose configuration has a rollout. */
+  onRollout: ((model: ModelPlan) => void) | undefined;
+  readonly #shared: ModelServer;
+  /** How callers share all models together. */
+  readonly #shares: ShareOptions | undefined;
+  readonly #ledger = new ShareLedger();
+
+  /**
+   * @param clock clock of the server
+   * @param log log of the models
+   * @param metrics registry for metrics that models define themselves
+   */
+  constructor(
+    options: TritonOptions,
+    readonly clock: Clock,
+    readonly registry: ModelRegistry,
+    extensions: AttachedExtensions,
+    readonly log: Log,
+    metrics: () => Registry,
+  ) {
+    const { responseCache: cache, hostPolicies = {}, shares } = options;
+    checkShares(shares);
+    this.#shares = shares;
+    this.hostPolicies = hostPolicies;
+    for (const warning of hostPolicyWarnings(hostPolicies)) process.emitWarning(warning, "TritonWarning");
+    const gpus = options.gpus === undefined ? new MachineGpus(log.of("gpus")) : listedGpus(options.gpus);
+    this.gpus = options.gpuFallback === "cpu" ? new GpusOrCpu(gpus, log.of("gpus")) : gpus;
+    this.cuda = new CudaPools(options, log.of("memory"));
+    const { trace, tracer } = options;
+    this.tracing =
+      trace === undefined && tracer === undefined
+        ? undefined
+        : new Tracing(trace ?? {}, this.clock, log.of("tracer"), tracer);
+    const tape = options.schedulingTape;
+    this.tape = tape;
+    const { rateLimit = "off", rateLimitResources = [] } = options;
+    const rateLimiter = createRateLimiter(
+      rateLimit,
+      rateLimitResources,
+      log.of("rate_limiter"),
+      tape?.limiterClock(this.clock) ?? this.clock,
+    );
+    this.residents = new ResidentModels(options, this.clock, log.of("residency"));
+    this.#shared = {
+      clock: this.clock,
+      tracing: this.tracing,
+      responseCache:
+        cache &&
+        new GuardedCache(
+          "byteSize" in cache ? new MemoryCache(cache.byteSize, this.clock) : cache,
+          this.clock,
+        ),
+      rateLimiter,
+      tape,
+      hostPolicies,
+      holdUntil: options.delayScheduler ?? (Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0),
+      backlogHoldUntil:
+        options.backlogDelayScheduler ?? (Number(process.env.TRITONSERVER_BACKLOG_DELAY_SCHEDULER) || 0),
+      findMember: (name, version, namespace) => registry.findMember(name, version, namespace),
+      callModels: callModels(registry),
+      calls: new CallGraph(rateLimiter instanceof MachinePlan ? rateLimiter : undefined),
+      log,
+      metrics,
+      cuda: this.cuda,
+      residents: { admit: (model) => this.residents.admit(model) ?? extensions.admit(model) },
+      adapt: (plan) => this.#adapt(plan),
+      metricsConfig: { ...DEFAULT_METRICS_CONFIG, ...options.metricsConfig },
+    };
+    const { holdUntil, backlogHoldUntil } = this.#shared;
+    tape?.begin({ rateLimit, rateLimitResources, holdUntil, backlogHoldUntil });
+  }
+
+  create(plan: ModelPlan): ModelVersion {
+    return new ModelVersion(this.#adapt(plan), { ...this.#shared, control: this.control });
+  }
+
+  #adapt(given: ModelPlan): ModelPlan {
+    const plan = this.#shares === undefined ? given : sharedByAll(given, this.#shares, this.#ledger);
+    if (plan.config.parameters.rollout_to !== undefined) this.onRollout?.(plan);
+    return plan;
+  }
+
+  get responseCache(): GuardedCache | undefined {
+    return this.#shared.responseCache;
+  }
+
+  /** Usage of the response cache. Undefined without a cache, or if the cache does not report its usage. */
+  cacheUsage(): CacheUsage | undefined {
+    return this.#shared.responseCache?.usage();
+  }
+
+  /** Releases the shared parts, after the last model has been taken out of service. */
+  async close(): Promise<void> {
+    this.residents.close();
+    try {
+      await this.#shared.responseCache?.close();
+    } catch (error) {
+      process.emitWarning(`cannot close the response cache: ${String(error)}`, "TritonWarning");
+    }
+    await this.tape?.end();
+  }
+}

@@ -1,0 +1,69 @@
+import { type Extension, sample, Triton } from "@tritonjs/core";
+import { describe, expect, it } from "vitest";
+
+function recorder(name: string, events: string[]): Extension {
+  return {
+    name,
+    attach: () => ({
+      start: () => void events.push(`${name} starts`),
+      drain: () => void events.push(`${name} drains`),
+      close: () => void events.push(`${name} closes`),
+      families: () => [
+        {
+          name: `${name}_answers`,
+          help: "Answers",
+          type: "gauge",
+          collect: () => [{ labels: {}, value: 42 }],
+        },
+      ],
+    }),
+  };
+}
+
+describe("extensions of a server", () => {
+  it("start with the server, drain before its models end, and close after them", async () => {
+    const events: string[] = [];
+    const triton = new Triton({ extensions: [recorder("one", events), recorder("two", events)] });
+    const model = triton.bind({
+      modelName: "m",
+      inputs: [{ name: "x", dtype: "INT32", shape: [-1] }],
+      outputs: [{ name: "y", dtype: "INT32", shape: [-1] }],
+      inferFunc: sample(({ x }) => ({ y: x })),
+    });
+    await triton.ready();
+    await model.infer({ x: [1] });
+    expect(events).toEqual(["one starts", "two starts"]);
+    await triton.close();
+    expect(events.slice(2)).toEqual(["one drains", "two drains", "one closes", "two closes"]);
+  });
+
+  it("show their metrics on the page", async () => {
+    await using triton = new Triton({ extensions: [recorder("one", [])] });
+    expect(await triton.metrics.metrics()).toContain("one_answers 42");
+  });
+
+  it("make the server fail to get ready with their error", async () => {
+    const failing: Extension = {
+      name: "failing",
+      attach: () => ({ start: () => Promise.reject(new Error("no disk")) }),
+    };
+    await using triton = new Triton({ extensions: [failing] });
+    await expect(triton.ready()).rejects.toThrow("no disk");
+  });
+
+  it("cannot keep the server from closing", async () => {
+    const failing: Extension = {
+      name: "failing",
+      attach: () => ({
+        drain: () => {
+          throw new Error("cannot drain");
+        },
+        close: () => Promise.reject(new Error("cannot close")),
+      }),
+    };
+    const events: string[] = [];
+    await using triton = new Triton({ extensions: [failing, recorder("one", events)] });
+    await triton.close();
+    expect(events).toEqual(["one starts", "one drains", "one closes"]);
+  });
+});
