@@ -184,7 +184,7 @@ const PACKAGES = {
 /** Imports that only one folder of a package may have, so that the other folders work without them. */
 const ONLY_IN = {
   core: {
-    opentelemetry: ["@opentelemetry/api", "node:http", "node:https"],
+    opentelemetry: ["@opentelemetry/api"],
     "frontend-threads": ["node:net"],
   },
   backends: {
@@ -195,6 +195,9 @@ const ONLY_IN = {
     tensorflow: ["@tensorflow/tfjs"],
     "protobuf-schema.ts": ["protobufjs"],
     webgpu: ["webgpu"],
+  },
+  cli: {
+    serve: ["@opentelemetry"],
   },
   llm: {
     openai: ["@fastify/busboy", "@streamparser/json", "@tritonjs/http"],

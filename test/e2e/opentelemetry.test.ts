@@ -5,6 +5,8 @@ import type { AddressInfo } from "node:net";
 import { context, propagation, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
+import { resourceFromAttributes } from "@opentelemetry/resources";
 import {
   AggregationTemporality,
   InMemoryMetricExporter,
@@ -14,6 +16,7 @@ import {
 import {
   AlwaysOffSampler,
   AlwaysOnSampler,
+  BatchSpanProcessor,
   InMemorySpanExporter,
   type ReadableSpan,
   SimpleSpanProcessor,
@@ -23,7 +26,6 @@ import { InferenceServerClient as GrpcClient, InferenceServerClient } from "@tri
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import { batch, sample, Tensor, TritonError, type TritonOptions } from "@tritonjs/core";
 import { type OpenTelemetryOptions, openTelemetry, traceHeaders } from "@tritonjs/core/opentelemetry";
-import { otlp } from "@tritonjs/core/opentelemetry/otlp";
 import { metrics } from "@tritonjs/http";
 import { textGenerator } from "@tritonjs/llm";
 import { openai } from "@tritonjs/llm/openai";
@@ -504,9 +506,14 @@ describe("the context of traces", () => {
     onTestFinished(() => void collector.close());
     const url = `http://localhost:${(collector.address() as AddressInfo).port}`;
 
+    const provider = new TracerProvider({
+      resource: resourceFromAttributes({ "service.name": "vision" }),
+      spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url }) })],
+    });
+    const propagator = new W3CTraceContextPropagator();
     const triton = openTriton({
       trace: { rate: 0 },
-      tracer: await otlp({ url, resource: { "service.name": "vision" } }),
+      tracer: openTelemetry({ tracerProvider: provider, propagator }),
     });
     triton.bind({
       modelName: "m",
@@ -541,6 +548,7 @@ describe("the context of traces", () => {
       ),
     );
     await triton.close();
+    await provider.shutdown();
 
     const happened = ["REQUEST_START", "QUEUE_START", "REQUEST_END"];
     const computed = ["COMPUTE_START", "COMPUTE_INPUT_END", "COMPUTE_OUTPUT_START", "COMPUTE_END"];

@@ -259,7 +259,6 @@ describe("the sources", () => {
     "core/src/config/substitutes.ts": "writes the parameters of the operator's rules",
     "core/src/instance/js-model.ts": "is an example in a comment",
     "core/src/model/resident-models.ts": "reads the parameters of all models, which SHARED_PARAMETERS has",
-    "core/src/opentelemetry/otlp-spans.ts": "writes a field of OTLP",
     "core/src/repository/given-paths.ts": "checks all of them",
     "core/src/repository/model-repository.ts": "shows what a substitute stands for",
     "core/src/repository/poll-model.ts": "shows what a substitute stands for",

@@ -17,13 +17,8 @@ import {
   StartError,
 } from "./open-frontends.js";
 import { keepHeapRoom, limitMalloc, returnFreeMemory } from "./process-memory.js";
-import {
-  loadSpanTracer,
-  metricsComplaints,
-  repositoryPaths,
-  traceSettings,
-  tritonSettings,
-} from "./triton-settings.js";
+import { loadSpanTracer } from "./span-tracer.js";
+import { metricsComplaints, repositoryPaths, traceSettings, tritonSettings } from "./triton-settings.js";
 
 const PROGRESS_SECONDS = 10;
 

@@ -3,12 +3,12 @@ import type { Logger, MetricsConfig, TraceOptions, TritonOptions } from "@triton
 import { readSubstitutes, shareWeights } from "@tritonjs/core/internal";
 import { redisCache } from "@tritonjs/core/redis";
 import type { TraceLevelOption } from "@tritonjs/core/types";
-import { TritonError } from "@tritonjs/protocol";
 import { type NamedSetting, OptionError, readInteger } from "../options/option.js";
 import type { OptionName, OptionValues } from "../options/options.js";
 import { readTraceLevel, readTraceMode } from "../options/server-options.js";
 import type { ClassModels } from "./class-models.js";
 import { closedBy, closedGroups } from "./open-frontends.js";
+import type { SpanSettings } from "./span-tracer.js";
 
 /** The options of the server that the command line requests. */
 export function tritonSettings(
@@ -260,14 +260,6 @@ const OLD_OPTIONS = {
   "log-frequency": "trace-log-frequency",
 } as const satisfies Record<string, OptionName>;
 
-interface SpanSettings {
-  readonly url?: string;
-  readonly resource: Readonly<Record<string, string>>;
-  readonly maxQueueSize?: number;
-  readonly scheduleDelayMs?: number;
-  readonly maxExportBatchSize?: number;
-}
-
 /** tritonserver's rate, where a tracer in a program would get every request. */
 const DEFAULT_RATE = 1000;
 
@@ -400,30 +392,4 @@ function isGiven(value: string | number | readonly string[] | undefined): boolea
 
 function isOld(key: string): key is keyof typeof OLD_OPTIONS {
   return Object.hasOwn(OLD_OPTIONS, key);
-}
-
-/** Package of the mode opentelemetry, which the command does not depend on. */
-const PACKAGE = "@opentelemetry/api";
-
-/**
- * Loads the exporter of spans.
- *
- * @param onFailure called for spans that the collector did not accept
- * @throws TritonError UNSUPPORTED that names the package to install, INVALID_ARG for an invalid setting.
- */
-export async function loadSpanTracer(
-  settings: SpanSettings,
-  onFailure: (message: string) => void,
-): Promise<NonNullable<TritonOptions["tracer"]>> {
-  let exporter: typeof import("@tritonjs/core/opentelemetry/otlp");
-  try {
-    exporter = await import("@tritonjs/core/opentelemetry/otlp");
-  } catch (cause) {
-    throw new TritonError(
-      "UNSUPPORTED",
-      `trace mode opentelemetry: a package is missing; install it beside @tritonjs/cli: npm install ${PACKAGE}`,
-      { cause },
-    );
-  }
-  return exporter.otlp({ ...settings, onFailure });
 }

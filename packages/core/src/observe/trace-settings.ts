@@ -129,7 +129,7 @@ export function resolveTraceOptions(options: TraceOptions, hasTracer = false): T
   if (mode === "opentelemetry" && !hasTracer) {
     problems.push(
       'trace.mode: "opentelemetry" needs the option tracer, got none; ' +
-        "pass openTelemetry() of @tritonjs/core/opentelemetry, or otlp() of @tritonjs/core/opentelemetry/otlp",
+        "pass openTelemetry() of @tritonjs/core/opentelemetry",
     );
   }
   const settings = {
