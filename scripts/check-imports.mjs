@@ -54,6 +54,7 @@ const ORDER = {
   "onnxruntime-wasm": [],
   backends: [
     "protobuf-schema.ts",
+    "onnx-telemetry.ts",
     "trees",
     "media",
     "speech",

@@ -1,6 +1,9 @@
 #!/usr/bin/env node
 import { descriptorFault } from "./descriptor-fault.js";
 
+// For models that load ONNX Runtime themselves: it reports to Microsoft unless the environment says otherwise.
+process.env.ORT_DISABLE_TELEMETRY ||= "1";
+
 try {
   // A static import would fail outside this `try` when few files may be open.
   const { processTerminal } = await import("./command-context.js");

@@ -3,7 +3,6 @@
  * faster without the rest.
  */
 
-export { disableTelemetry } from "./backends/onnx-telemetry.js";
 export { splitOutputs } from "./batch/batch-tensors.js";
 export { AutoCompleteConfig, COMPLETION_METHODS, completeBy } from "./config/auto-complete-config.js";
 export { configText } from "./config/config-json.js";
@@ -15,6 +14,7 @@ export {
   importInstalled,
   importPeer,
   notLoaded,
+  requireKoffi,
   unbundledRequire,
 } from "./optional-packages.js";
 export { sequenceFlags, sequenceOfFlags } from "./request-info.js";

@@ -15,7 +15,6 @@ import {
   prepareWorkers,
   WorkerExecutor,
 } from "@tritonjs/core/internal";
-import { disableTelemetry } from "@tritonjs/core/internal/worker";
 import {
   definedMembers,
   errorFor,
@@ -24,6 +23,7 @@ import {
   type ModelConfig,
   TritonError,
 } from "@tritonjs/protocol";
+import { disableTelemetry } from "../onnx-telemetry.js";
 import { defaultInputsOf, refuseUnknownInputs } from "./default-inputs.js";
 import {
   describeOnnxModel,

@@ -5,8 +5,8 @@ import {
   type NativeLibrary,
   requireKoffi,
 } from "@tritonjs/core/internal";
-import { disableTelemetry } from "@tritonjs/core/internal/worker";
 import { errorFor, TritonError } from "@tritonjs/protocol";
+import { disableTelemetry } from "../onnx-telemetry.js";
 import { faultOfLibraryFile, foreignLibc } from "./library-file.js";
 import { chooseLibrary } from "./ort-library.js";
 

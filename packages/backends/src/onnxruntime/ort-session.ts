@@ -8,9 +8,10 @@ import type {
   WorkerResult,
 } from "@tritonjs/core/backend";
 import type { InstanceInfo, InstancePlace, OpenModel, Tensors } from "@tritonjs/core/internal";
-import { disableTelemetry, importPeer, sequenceTensors, splitOutputs } from "@tritonjs/core/internal/worker";
+import { importPeer, sequenceTensors, splitOutputs } from "@tritonjs/core/internal/worker";
 import { definedMembers, errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { InferenceSession } from "onnxruntime-node";
+import { disableTelemetry } from "../onnx-telemetry.js";
 import { externalDataEntry, takeDefaults, withDefaults } from "./default-inputs.js";
 import { describeOnnxModel, type SessionTensors } from "./describe-onnx-model.js";
 import { advice } from "./gpu-doctor.js";

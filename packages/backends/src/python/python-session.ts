@@ -9,6 +9,7 @@ import type { Clock, Timer } from "@tritonjs/core/internal";
 import type { Log } from "@tritonjs/core/internal/worker";
 import { startBound, startProcess } from "@tritonjs/core/internal/worker";
 import { errorFor, TritonError } from "@tritonjs/protocol";
+import { telemetryVariable } from "../onnx-telemetry.js";
 import {
   type FrameBody,
   type MemoryDescription,
@@ -108,7 +109,7 @@ export class PythonSession {
       this.#over = resolve;
     });
     this.#limit(stubTimeoutMs, `'${python}' did not start`);
-    const variables = { ...process.env, ...env };
+    const variables = { ...process.env, ...telemetryVariable(), ...env };
     const child = startBound(hostPolicy, () =>
       startProcess(() =>
         spawn(python, [PROGRAM], {

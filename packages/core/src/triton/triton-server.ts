@@ -1,5 +1,4 @@
 import { errorFor, TritonError } from "@tritonjs/protocol";
-import { disableTelemetry } from "../backends/onnx-telemetry.js";
 import { changedGroups } from "../bind/plan-executors.js";
 import { AttachedExtensions } from "../extension/attached-extensions.js";
 import { resolveSecurity } from "../frontend/security.js";
@@ -46,8 +45,6 @@ export class TritonServer {
 
   /** Loading the models of its repository begins. */
   constructor(private readonly options: TritonOptions) {
-    // Models of all kinds may run ONNX Runtime: Python models, JavaScript models, callbacks.
-    disableTelemetry();
     const security = resolveSecurity(options.security);
     this.accessToken = security.accessToken;
     this.drainTimeoutMs = (options.exitTimeoutSecs ?? 30) * 1000;

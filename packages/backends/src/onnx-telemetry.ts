@@ -1,8 +1,14 @@
 import { isMainThread } from "node:worker_threads";
-import { requireKoffi } from "../optional-packages.js";
+import { requireKoffi } from "@tritonjs/core/internal/worker";
 
 /** Environment variable that ONNX Runtime reads when a process opens its first session. */
 const VARIABLE = "ORT_DISABLE_TELEMETRY";
+
+/** The variable for the environment of a process that may run ONNX Runtime, unless this process decides about it. */
+export function telemetryVariable(): Readonly<Record<string, string>> {
+  // An empty value decides nothing.
+  return { [VARIABLE]: process.env[VARIABLE] || "1" };
+}
 
 let warned = false;
 
@@ -13,9 +19,8 @@ let warned = false;
  * ONNX Runtime opens a session.
  */
 export function disableTelemetry(): void {
-  // An empty value decides nothing.
   if (process.env[VARIABLE]) return;
-  process.env[VARIABLE] = "1";
+  Object.assign(process.env, telemetryVariable());
   // The environment of another thread is a copy, which ONNX Runtime does not see. Threads of this library start after
   // the main thread has set the variable, so they have it in their copies.
   if (isMainThread || process.platform === "win32") return;
