@@ -23,8 +23,6 @@ async function load(name) {
 }
 
 const progress = (text) => console.error(text);
-const { writeTextReport } = await load("text-report");
-console.log(`\n${await writeTextReport(root, progress)}`);
 const { writeDeadlineReport } = await load("deadline-report");
 console.log(`\n${await writeDeadlineReport(root, progress)}`);
 process.exit(0);

@@ -2,16 +2,6 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DEADLINE_CASES, type DeadlineCase, OTHER_CASES } from "./deadline-cases.js";
 import { byLibrary, type DeadlineSetting, largestLoad, type Served, shareInTime } from "./deadline-run.js";
-import {
-  ALONE,
-  EAGER,
-  largestMachineLoad,
-  MACHINE_CASES,
-  PLANNED,
-  type ServedMachine,
-  serveIdeally,
-  serveMachine,
-} from "./machine-run.js";
 import { clockwork, nexus, symphony, vtc } from "./paper-policies.js";
 import { byPolicy } from "./policy-run.js";
 
@@ -78,17 +68,16 @@ export async function reached(
 const SEEDS = [1, 2];
 const DURATION_MS = 20_000;
 
-/** Runs all cases, and puts the tables into docs/deadlines.md. Resolves with the tables. */
+/** Runs all cases, and puts the table into docs/deadlines.md. Resolves with the table. */
 export async function writeDeadlineReport(root: string, progress: (text: string) => void): Promise<string> {
   const path = join(root, "docs", "deadlines.md");
-  const tables = { simulation: await policyTable(progress), machine: await machineTable(progress) };
-  let document = readFileSync(path, "utf8");
-  for (const [name, table] of Object.entries(tables)) {
-    const marked = new RegExp(`(<!-- ${name} -->\\n).*(\\n<!-- /${name} -->)`, "s");
-    document = document.replace(marked, (_, begin, end) => begin + table + end);
-  }
+  const table = await policyTable(progress);
+  const document = readFileSync(path, "utf8").replace(
+    /(<!-- simulation -->\n).*(\n<!-- \/simulation -->)/s,
+    (_, begin, end) => begin + table + end,
+  );
   writeFileSync(path, document);
-  return Object.values(tables).join("\n\n");
+  return table;
 }
 
 async function policyTable(progress: (text: string) => void): Promise<string> {
@@ -107,36 +96,3 @@ async function policyTable(progress: (text: string) => void): Promise<string> {
   }
   return lines.join("\n");
 }
-
-/** Models that share two cores: independent and eager, each with deadlines of its own, and in one plan. */
-async function machineTable(progress: (text: string) => void): Promise<string> {
-  const lines = [
-    "| three models on two cores | independent, eager | independent, `deadlines` | one plan | plan to eager | ideal to eager |",
-    "| --- | --: | --: | --: | --: | --: |",
-  ];
-  for (const one of MACHINE_CASES) {
-    progress(one.name);
-    const loads: number[] = [];
-    const cells: string[] = [];
-    const ways: ServedMachine[] = [EAGER, ALONE, PLANNED].map(
-      (setting) => (machine, run) => serveMachine(machine, setting, run),
-    );
-    for (const served of [...ways, serveIdeally]) {
-      let [load, inTime] = [0, 0];
-      for (const seed of MACHINE_SEEDS) {
-        const run = { seed, durationMs: DURATION_MS };
-        load += (await largestMachineLoad(one, served, run)) / MACHINE_SEEDS.length;
-        const outcomes = await served(one, { ...run, load: OVERLOAD });
-        inTime += shareInTime(outcomes) / MACHINE_SEEDS.length;
-      }
-      loads.push(load);
-      cells.push(`${load.toFixed(2)}; ${Math.round(100 * inTime)}%`);
-    }
-    const [eager, , plan, ideal] = loads as [number, number, number, number];
-    const ratios = [plan, ideal].map((load) => (load / eager).toFixed(2));
-    lines.push(`| ${one.name} | ${[...cells.slice(0, -1), ...ratios].join(" | ")} |`);
-  }
-  return lines.join("\n");
-}
-
-const MACHINE_SEEDS = [1, 2, 3, 4];

@@ -266,14 +266,6 @@ const TEXTS: Partial<Record<LateCause, (seed: number) => Promise<[Planted, objec
     await planted.pass(20 * planted.ms);
     return [planted];
   },
-  other_class: async (seed) => {
-    const planted = await (await new PlantedTexts(seed).start()).teach();
-    for (let i = 0; i < 10; i++) planted.send(1, 5.6 * planted.ms, "a");
-    await planted.pass(1);
-    planted.send(1, 5.7 * planted.ms, "b");
-    await planted.pass(20 * planted.ms);
-    return [planted];
-  },
   overload: async (seed) => {
     const planted = await (await new PlantedTexts(seed).start()).teach();
     const send = async (count: number) => {

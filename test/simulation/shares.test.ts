@@ -85,17 +85,10 @@ describe("callers of several models", () => {
   const SHARED = { shares: { by: "caller" }, deadlines: true };
 
   it("are charged for the time of all models together", async () => {
-    const run = { cores: 2, planned: true, together: true, durationMs: 15_000 };
+    const run = { cores: 2, together: true, durationMs: 15_000 };
     const alone = await serveCallersOf([FAST, SLOW], [SMALL], SHARED, run);
     const { small } = await serveCallersOf([FAST, SLOW], [SMALL, BIG], SHARED, run);
     expect(small!.inTime).toBeGreaterThanOrEqual(0.99);
     expect(small!.p99).toBeLessThanOrEqual(1.5 * alone.small!.p99);
-  });
-
-  it("wait behind each other's models if each model has shares of its own", async () => {
-    const run = { planned: true, durationMs: 15_000 };
-    const alone = await serveCallersOf([FAST, SLOW], [SMALL], SHARED, run);
-    const { small } = await serveCallersOf([FAST, SLOW], [SMALL, BIG], SHARED, run);
-    expect(small!.p99).toBeGreaterThan(3 * alone.small!.p99);
   });
 });

@@ -1,9 +1,10 @@
 import { TritonError } from "@tritonjs/protocol";
 import { Random } from "../../packages/cli/src/data/random.js";
+import { SharedCores } from "../../packages/cli/src/simulate/shared-cores.js";
+import { SimulationClock } from "../../packages/cli/src/simulate/simulation-clock.js";
 import type { BatcherOptions } from "../../packages/core/src/config/model-options.js";
 import { ShareLedger } from "../../packages/core/src/scheduler/fair-shares.js";
-import { SharedMachine } from "./machine-run.js";
-import { SimulatedModel } from "./simulated-model.js";
+import { type SimulatedMachine, SimulatedModel } from "./simulated-model.js";
 
 /** A caller and its load, as a share of the full-batch capacity. */
 export interface SharingCaller {
@@ -52,7 +53,7 @@ export async function serveCallersOf(
   models: readonly SharedModel[],
   callers: readonly SharingCaller[],
   batcher: BatcherOptions,
-  { seed = 1, durationMs = 20_000, cores = 1, planned = false, together = false }: SharedRun = {},
+  { seed = 1, durationMs = 20_000, cores = 1, together = false }: SharedRun = {},
 ): Promise<Readonly<Record<string, CallerOutcome>>> {
   const capacities = models.map(
     ({ fixedMs, perRowMs, maxBatchSize }) =>
@@ -69,8 +70,9 @@ export async function serveCallersOf(
     }),
   );
   arrivals.sort((a, b) => a.at - b.at);
-  const machine = new SharedMachine(cores, planned);
-  const { clock } = machine;
+  const clock = new SimulationClock();
+  const shared = new SharedCores(clock, cores);
+  const machine: SimulatedMachine = { clock, run: (ms, done) => shared.run(ms, done) };
   const ledger = together ? new ShareLedger() : undefined;
   const served = models.map(
     ({ fixedMs, perRowMs, maxBatchSize }) =>
@@ -125,8 +127,6 @@ export interface SharedRun {
   readonly seed?: number;
   readonly durationMs?: number;
   readonly cores?: number;
-  /** Whether one plan chooses the next batch over all models. */
-  readonly planned?: boolean;
   /** Whether callers are charged for the time of all models together. */
   readonly together?: boolean;
 }

@@ -7,7 +7,6 @@ import { resolveConfig } from "../../packages/core/src/config/resolve-config.js"
 import type { Execution, ExecutionResult, Executor } from "../../packages/core/src/instance/backend.js";
 import { InstanceGroup } from "../../packages/core/src/instance/instance-group.js";
 import { ModelInstance } from "../../packages/core/src/instance/model-instance.js";
-import type { RateLimiter } from "../../packages/core/src/instance/rate-limiter.js";
 import { InferenceRequest, type RequestSender } from "../../packages/core/src/request/inference-request.js";
 import { DynamicBatchScheduler } from "../../packages/core/src/scheduler/dynamic-batch-scheduler.js";
 import type { ShareLedger } from "../../packages/core/src/scheduler/fair-shares.js";
@@ -27,10 +26,9 @@ export interface SimulatedModelOptions {
   readonly machine?: SimulatedMachine;
 }
 
-/** A machine whose models share its cores and its plan. */
+/** A machine whose models share its cores. */
 export interface SimulatedMachine {
   readonly clock: SimulationClock;
-  readonly limiter?: RateLimiter | undefined;
   /** Runs work of this many milliseconds, and calls back when it is done. */
   run(ms: number, done: () => void): void;
 }
@@ -63,7 +61,7 @@ export class SimulatedModel {
 
   constructor(options: SimulatedModelOptions) {
     const machine = options.machine ?? ownMachine();
-    const { clock, limiter } = machine;
+    const { clock } = machine;
     this.clock = clock;
     const config = configOf(options);
     const owner = instanceOwner(clock);
@@ -73,7 +71,6 @@ export class SimulatedModel {
           new ModelInstance(placement, new SimulatedExecutor(options.durationMs, machine), owner),
       ),
       clock,
-      limiter,
     );
     const deadlines = new DeadlineQueue(clock);
     const { ledger, batcher } = options;

@@ -47,14 +47,11 @@ export {
 } from "./trace/inspect-trace.js";
 export {
   type ReplayConfig,
-  type ReplayedModel,
   type ReplayFigures,
-  type ReplayMachineOptions,
   type ReplayOptions,
   type ReplayPrediction,
   type ReplayResult,
   replay,
-  replayMachine,
 } from "./trace/predict.js";
 export type { TraceBatch, TraceRequest, TraceTransport } from "./trace/read-trace.js";
 export { readTrace } from "./trace/read-trace.js";

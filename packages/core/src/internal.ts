@@ -23,7 +23,7 @@ export type { InstancePlace } from "./callback/instance-device.js";
 export { completeStep } from "./config/auto-complete-config.js";
 export { defaultDynamicBatching } from "./config/defaults.js";
 export { planInstances } from "./config/instance-groups.js";
-export { deadlineSetting, runsInLanes, shareWeights } from "./config/model-options.js";
+export { deadlineSetting, shareWeights } from "./config/model-options.js";
 export { readSubstitutes } from "./config/substitutes.js";
 export { forwardHeaders, type HeaderPattern, headerPattern } from "./frontend/header-pattern.js";
 export { HostRule, isForeign, isLoopback } from "./frontend/security.js";

@@ -229,9 +229,8 @@ export const machineOptions = {
   },
   "Rate Limiter": {
     "rate-limit": choice<NonNullable<TritonOptions["rateLimit"]>>(
-      ["execution_count", "deadlines", "off"],
-      '"execution_count" runs instances by priority when their resources are free. "deadlines" shares the cores and GPUs ' +
-        'of the machine between all models: the most urgent batch runs next. "off" runs them at once.',
+      ["execution_count", "off"],
+      '"execution_count" runs instances by priority when their resources are free. "off" runs them at once.',
       "off",
       "invalid argument for --rate-limit",
     ),

@@ -74,8 +74,6 @@ export interface MachineOptions {
   readonly models: readonly SimulatedLoad[];
   /** Cores that all running batches share. They slow each other down when more batches run. @default no limit */
   readonly cores?: number;
-  /** Whether one plan chooses the next batch over all models (`rateLimit: "deadlines"`). @default false */
-  readonly planned?: boolean;
   /** Ends the simulation early. */
   readonly signal?: AbortSignal;
 }
@@ -119,7 +117,7 @@ export async function simulate({ signal, ...model }: SimulationOptions): Promise
  * @throws TritonError for a configuration that cannot be served
  */
 export async function simulateMachine(options: MachineOptions): Promise<readonly SimulationResult[]> {
-  const { models, cores, planned = false, signal } = options;
+  const { models, cores, signal } = options;
   const clock = new SimulationClock();
   const shared = cores === undefined ? undefined : new SharedCores(clock, cores);
   const names = models.map(({ config }, i) => (config.name === "" ? `model${i}` : config.name));
@@ -130,10 +128,6 @@ export async function simulateMachine(options: MachineOptions): Promise<readonly
     clock,
     modelRepository: repository,
     gpus: [],
-    ...(planned && {
-      rateLimit: "deadlines",
-      ...(cores !== undefined && { rateLimitResources: [{ name: "cores", count: cores }] }),
-    }),
     backends: Object.fromEntries(
       models.map((model, i) => [
         backendOf(names[i]!),

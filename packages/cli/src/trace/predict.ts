@@ -1,13 +1,10 @@
-import { runsInLanes } from "@tritonjs/core/internal";
 import { isDecoupled, type ModelConfig, TritonError } from "@tritonjs/protocol";
-import { workOf } from "../simulate/shared-cores.js";
 import {
   type BatchTimes,
   type SimulatedBatch,
   type SimulatedLoad,
   type SimulationResult,
   simulate,
-  simulateMachine,
 } from "../simulate/simulate.js";
 import { BatchDurations, classKey, type Recording } from "./recording.js";
 import { type ClassFigures, causesOf, RequestClasses } from "./replay-classes.js";
@@ -32,12 +29,6 @@ export interface ReplayOptions {
   readonly signal?: AbortSignal;
   /** Called before a configuration is played. */
   onConfig?(name: string, index: number): void;
-}
-
-/** Options of {@link replayMachine}. */
-export interface ReplayMachineOptions extends ReplayOptions {
-  /** Cores of the recorded machine, which all models share. */
-  readonly cores: number;
 }
 
 /** Figures of a recording, and their prediction for each configuration. */
@@ -120,58 +111,6 @@ export async function replay(
   return played.result(predictions, signal?.aborted === true && predictions.length < tried.length);
 }
 
-/** A model of a replayed machine. */
-export interface ReplayedModel extends ReplayConfig {
-  readonly recording: Recording;
-}
-
-/**
- * Plays the recordings of several models together: first as they are, then with one plan over all of them
- * (`rateLimit: "deadlines"`). Batches that run at the same time share the cores. How long each would take alone is
- * learned from the recording.
- *
- * @param models their recordings begin at the same time of the trace
- * @returns one result for each model
- * @throws TritonError for a configuration that cannot be served
- */
-export async function replayMachine(
-  models: readonly ReplayedModel[],
-  { cores, speed = 1, set = {}, signal, onConfig }: ReplayMachineOptions,
-): Promise<readonly ReplayResult[]> {
-  const work = workOf(
-    models.map(({ recording }) => recording.batches),
-    cores,
-  );
-  const alone = models.map(({ recording }, i) => ({
-    ...recording,
-    batches: recording.batches.map((batch, n) => ({ ...batch, durationMs: work[i]![n]! })),
-  }));
-  const planned = models.map((one) => withParameters(one, set));
-  const played = alone.map(
-    (recording, i) => new PlayedRecording(recording, [models[i]!, planned[i]!], speed),
-  );
-  const predictions: ReplayPrediction[][] = models.map(() => []);
-  for (const [index, name] of ["as it is", "one plan"].entries()) {
-    if (signal?.aborted) break;
-    onConfig?.(name, index);
-    const configs = index === 0 ? models : planned;
-    const results = await simulateMachine({
-      models: played.map((one, i) => one.load({ ...configs[i]!.config, name: alone[i]!.modelName })),
-      cores,
-      planned: index === 1,
-      ...(signal && { signal }),
-    }).catch((error: unknown) => {
-      if (signal?.aborted) return undefined;
-      throw error;
-    });
-    if (results === undefined) break;
-    for (const [i, result] of results.entries()) predictions[i]!.push(played[i]!.prediction(name, result));
-  }
-  return played.map((one, i) =>
-    one.result(predictions[i]!, signal?.aborted === true && predictions[i]!.length < 2),
-  );
-}
-
 /** A recording that is played with several configurations. */
 class PlayedRecording {
   readonly #recording: Recording;
@@ -191,9 +130,7 @@ class PlayedRecording {
     this.#times = { duration: (rows, atMs) => durations.at(atMs * speed, rows), gapMs, wakeMs };
     this.#requests = requests.map((one) => ({ ...one, atMs: one.atMs / speed }));
     const limited = configs.find(({ config }) => config.parameters.deadlines?.stringValue === "true");
-    this.#isText = configs.some(
-      ({ config }) => runsInLanes(config) || (isDecoupled(config) && config.maxBatchSize <= 1),
-    );
+    this.#isText = configs.some(({ config }) => isDecoupled(config) && config.maxBatchSize <= 1);
     this.#classes = new RequestClasses(requests, limited?.config);
   }
 
@@ -255,7 +192,6 @@ const SETTABLE = [
   "deadline_caller_ms",
   "shares_by",
   "shares_weights",
-  "shortest_first",
   "target_latency_ms",
 ];
 

@@ -1,27 +1,16 @@
 import { readFile } from "node:fs/promises";
-import { availableParallelism } from "node:os";
-import { basename, dirname } from "node:path";
 import { readPrototxt } from "@tritonjs/core/config";
 import { TritonError } from "@tritonjs/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import { decimals, writeReport } from "../report/write-report.js";
 import { EXIT, runCommand, stopSignal, type ToolTerminal } from "../tool-command.js";
-import {
-  type ReplayConfig,
-  type ReplayFigures,
-  type ReplayOptions,
-  type ReplayResult,
-  replay,
-  replayMachine,
-} from "./predict.js";
-import { readTrace, type TraceRequest } from "./read-trace.js";
+import { type ReplayConfig, type ReplayFigures, type ReplayResult, replay } from "./predict.js";
+import { readTrace } from "./read-trace.js";
 import { recordingOf } from "./recording.js";
 
 interface Options {
   readonly config?: readonly string[];
   readonly set?: readonly string[];
-  readonly rateLimit?: string;
-  readonly rateLimitResource?: readonly string[];
   readonly model?: string;
   readonly speed: number;
   readonly json?: string;
@@ -39,9 +28,6 @@ Examples:
 
   The same day with deadlines, where requests of level 1 have 50 ms:
     tritonjs replay trace.json --config models/resnet/config.pbtxt --set deadlines=true --set deadline_level_ms=1=50,2=500
-
-  Two models of one trace, with one plan for both on two cores:
-    tritonjs replay trace.json --config models/a/config.pbtxt --config models/b/config.pbtxt --set deadlines=true --rate-limit deadlines --rate-limit-resource cores:2
 
   Record the scheduling, replay it to the same batches, and ask why a request was late:
     tritonjs serve --model-repository=models --scheduling-tape=minute.tape
@@ -112,8 +98,6 @@ function replayOptions(): Command {
     .option("--explain <request>", "say for whom a request of a recording waited, by its id or its number")
     .option("--config <file>", "a config.pbtxt to replay with; repeatable", collect)
     .option("--set <parameter=value>", "a parameter to try too, such as deadlines=true; repeatable", collect)
-    .option("--rate-limit <mode>", "`deadlines`: try one plan for all models, each with its --config")
-    .option("--rate-limit-resource <resource>", "cores of the recorded machine, as cores:<count>", collect)
     .option("--model <name>", "model of the trace, if it has several")
     .option("--speed <factor>", "divide the gaps between arrivals by this factor", positive, 1)
     .option("--json <file>", "write the figures as JSON")
@@ -139,67 +123,17 @@ async function predict(
       if (total > 1) terminal.writeError(`replaying with ${name} (${index + 1} of ${total})\n`);
     },
   };
-  const results =
-    options.rateLimit === undefined
-      ? [await replay(recordingOf(trace, options.model), configs, settings)]
-      : await predictMachine(trace, configs, options, settings);
-  terminal.write(results.map(replayText).join("\n"));
-  const interrupted = results.some((one) => one.interrupted);
+  const result = await replay(recordingOf(trace, options.model), configs, settings);
+  terminal.write(replayText(result));
+  const { interrupted = false, predictions } = result;
   if (interrupted) {
-    const { length } = results[0]!.predictions;
-    terminal.writeError(`interrupted: ${length} of ${total} configurations were replayed\n`);
+    terminal.writeError(`interrupted: ${predictions.length} of ${total} configurations were replayed\n`);
   }
   if (json !== undefined) {
-    const report = options.rateLimit === undefined ? results[0] : results;
-    const fault = await writeReport(json, `${JSON.stringify(report, undefined, 2)}\n`);
+    const fault = await writeReport(json, `${JSON.stringify(result, undefined, 2)}\n`);
     if (fault !== undefined) throw new TritonError("INTERNAL", fault);
   }
   return interrupted ? EXIT.interrupted : EXIT.ok;
-}
-
-/** Replays the models of the configurations together. */
-function predictMachine(
-  trace: readonly TraceRequest[],
-  configs: readonly ReplayConfig[],
-  { rateLimit, rateLimitResource = [], model }: Options,
-  settings: ReplayOptions,
-): Promise<readonly ReplayResult[]> {
-  if (rateLimit !== "deadlines") {
-    throw new TritonError("INVALID_ARG", `--rate-limit: expected deadlines, got '${rateLimit}'`);
-  }
-  if (model !== undefined) {
-    throw new TritonError(
-      "INVALID_ARG",
-      "--model: expected a --config for each model instead, because --rate-limit replays several",
-    );
-  }
-  const cores = coresOf(rateLimitResource);
-  const originMs = trace.reduce((first, one) => Math.min(first, one.queueStartMs), Number.POSITIVE_INFINITY);
-  const models = configs.map((one) => {
-    const name = one.config.name || basename(dirname(one.name));
-    return { ...one, recording: recordingOf(trace, name, originMs) };
-  });
-  const names = models.map(({ recording }) => recording.modelName);
-  const twice = names.find((name, i) => names.indexOf(name) < i);
-  if (twice !== undefined) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `--config: expected one configuration for each model, got several for '${twice}'`,
-    );
-  }
-  return replayMachine(models, { ...settings, cores });
-}
-
-function coresOf(resources: readonly string[]): number {
-  if (resources.length === 0) return availableParallelism();
-  const [, count] = /^cores:(\d{1,4})$/.exec(resources.at(-1)!) ?? [];
-  if (count === undefined || Number(count) === 0) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `--rate-limit-resource: expected cores:<count>, got '${resources.at(-1)}'`,
-    );
-  }
-  return Number(count);
 }
 
 /** Reads `name=value`. A value may have further equals signs. */

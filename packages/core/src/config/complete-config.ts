@@ -23,7 +23,7 @@ import { ENSEMBLE_PLATFORM } from "./ensemble.js";
 import { fieldProblems } from "./field-support.js";
 import { type Gpus, MachineGpus } from "./gpus.js";
 import { completeInstanceGroups, instanceGroupProblems } from "./instance-groups.js";
-import { deadlineProblems, shareProblems, shortestFirstProblems } from "./model-options.js";
+import { deadlineProblems, shareProblems } from "./model-options.js";
 import {
   normalizeConfig,
   responseCacheProblems,
@@ -138,7 +138,6 @@ export function completeConfig(
     ...(sequences === undefined ? [] : validateSequenceStates(config, sequences)),
     ...deadlineProblems(config),
     ...shareProblems(config),
-    ...shortestFirstProblems(config),
   ];
   if (problems.length === 0 && isFile) problems.push(...checkOnnxTensors(config, model));
   throwProblems(problems);

@@ -239,13 +239,6 @@ export interface BatcherOptions extends VariableLengthOptions {
    * @default none: requests run by priority level and arrival
    */
   readonly shares?: ShareOptions;
-  /**
-   * Whether short requests run first, for models that run each request by itself, such as texts. How long a request
-   * takes is learnt by caller, priority and `max_tokens`. No request waits much longer than the slowest would in the order
-   * of arrival. It cannot be combined with `shares`, `targetLatencyMs` and `batchBy`.
-   * @default false: requests run by priority level and arrival
-   */
-  readonly shortestFirst?: boolean;
   /** Batch sizes at which a batch is cut before the delay ends. @default [maxBatchSize] */
   readonly preferredBatchSize?: readonly number[];
   /** Number of priority levels, of which 1 is the highest; 0 for none. @default 0 */
@@ -358,7 +351,6 @@ export const BATCHER_OPTION_TYPES = {
     targetLatencyMs: "number",
     deadlines: ["boolean", "object"],
     shares: "object",
-    shortestFirst: "boolean",
     preferredBatchSize: "array",
     preserveOrdering: "boolean",
     priorityLevels: "number",
@@ -572,8 +564,7 @@ export function sharedBy({ parameters }: Pick<ModelConfig, "parameters">): strin
 
 /** Property that names the caller of a request, a header or `caller`; undefined for a model that does not look at callers. */
 export function callerNamedBy(config: Pick<ModelConfig, "parameters">): string | undefined {
-  const looks = hasDeadlines(config) || isShortestFirst(config);
-  return sharedBy(config) ?? (looks ? "caller" : undefined);
+  return sharedBy(config) ?? (hasDeadlines(config) ? "caller" : undefined);
 }
 
 /** Parameter of a model configuration with the values that fill inputs up: `speech=0, mask=1`. */
@@ -587,9 +578,6 @@ export function padSetting({
   return text === undefined ? undefined : Object.fromEntries(namedNumbers(text));
 }
 
-/** Parameter of a model configuration that lets short requests run first. */
-const SHORTEST_FIRST = "shortest_first";
-
 /** Parameters with which models of any backend are scheduled. */
 export const SCHEDULING_PARAMETERS: readonly string[] = [
   TARGET_LATENCY,
@@ -600,54 +588,7 @@ export const SCHEDULING_PARAMETERS: readonly string[] = [
   SHARES,
   SHARE_WEIGHTS,
   PAD_INPUTS,
-  SHORTEST_FIRST,
 ];
-
-/** True if short requests run first. */
-export function isShortestFirst({ parameters }: Pick<ModelConfig, "parameters">): boolean {
-  const text = parameters[SHORTEST_FIRST]?.stringValue;
-  return text !== undefined && BOOLEANS[text] === true;
-}
-
-export function withShortestFirst(config: ModelConfig, shortestFirst: boolean | undefined): ModelConfig {
-  if (shortestFirst !== true) return config;
-  return { ...config, parameters: { ...config.parameters, [SHORTEST_FIRST]: { stringValue: "true" } } };
-}
-
-/**
- * True if the time of each request is looked at by itself: short requests go first, or texts have deadlines. Batches of
- * the other models take the time of their size.
- */
-export function runsInLanes(config: ModelConfig): boolean {
-  const isText = isDecoupled(config) && config.maxBatchSize <= 1;
-  return isShortestFirst(config) || (isText && hasDeadlines(config) && sharedBy(config) === undefined);
-}
-
-export function shortestFirstProblems(config: ModelConfig): string[] {
-  const { name, parameters, maxBatchSize, dynamicBatching } = config;
-  const text = parameters[SHORTEST_FIRST]?.stringValue;
-  if (text !== undefined && BOOLEANS[text] === undefined) {
-    return [`parameter '${SHORTEST_FIRST}' of model '${name}': expected true or false, got '${text}'`];
-  }
-  if (!isShortestFirst(config)) return [];
-  const problems: string[] = [];
-  if (maxBatchSize > 1 && dynamicBatching !== undefined) {
-    problems.push(
-      `model '${name}' runs short requests first: expected a model that runs each request by itself, got ` +
-        `max_batch_size ${maxBatchSize}`,
-    );
-  }
-  for (const [other, isSet] of [
-    ["shares", sharedBy(config) !== undefined],
-    ["a target latency", targetLatencyMs(config) !== undefined],
-    ["sequences", config.sequenceBatching !== undefined],
-    ["steps", config.ensembleScheduling !== undefined],
-  ] as const) {
-    if (isSet)
-      problems.push(`model '${name}' runs short requests first and has ${other}: leave one of them out`);
-  }
-  return problems;
-}
 
 /** How callers share the model, as its configuration says; undefined if they do not. */
 export function shareSetting(

@@ -48,14 +48,12 @@ import {
   RECYCLE_OPTION_TYPES,
   SHARE_OPTION_TYPES,
   shareProblems,
-  shortestFirstProblems,
   targetLatencyProblems,
   type WarmupOptions,
   warmupData,
   warmupDataProblems,
   withDeadlines,
   withShares,
-  withShortestFirst,
   withTargetLatency,
 } from "./model-options.js";
 import {
@@ -131,10 +129,10 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
     config.dynamicBatching = dynamicBatching(options.batcher ?? {});
   }
   const batcher: BatcherOptions = options.batcher === false ? {} : (options.batcher ?? {});
-  const { targetLatencyMs, deadlines, shares, shortestFirst } = batcher;
+  const { targetLatencyMs, deadlines, shares } = batcher;
   const normal = normalizeConfig({ ...config, ...source.overrides });
   const timed = withDeadlines(withTargetLatency(normal, targetLatencyMs), deadlines);
-  const merged = withShortestFirst(withShares(timed, shares), shortestFirst);
+  const merged = withShares(timed, shares);
   const gpus = source.gpus ?? new MachineGpus();
   const groups = merged.instanceGroup.length > 0 ? merged.instanceGroup : config.instanceGroup;
   return {
@@ -188,13 +186,7 @@ function dynamicBatching(options: BatcherOptions): ModelDynamicBatching {
   const { preferredBatchSize = [], defaultQueuePolicy: shared, priorityQueuePolicy = {}, ...given } = options;
   // Functions are not part of a configuration: they stay with the batcher.
   const { batchBy: _batchBy, cost: _cost, maxBatchCost: _maxBatchCost, pad: _pad, ...triton } = given;
-  const {
-    targetLatencyMs: _target,
-    deadlines: _deadlines,
-    shares: _shares,
-    shortestFirst: _first,
-    ...rest
-  } = triton;
+  const { targetLatencyMs: _target, deadlines: _deadlines, shares: _shares, ...rest } = triton;
   const policy = (given: QueuePolicyOptions): ModelQueuePolicy => ({ ...defaultQueuePolicy(), ...given });
   return {
     ...defaultDynamicBatching(),
@@ -236,7 +228,6 @@ export function validateConfig(config: ModelConfig, gpus: Gpus = new MachineGpus
     ...targetLatencyProblems(config),
     ...deadlineProblems(config),
     ...shareProblems(config),
-    ...shortestFirstProblems(config),
     ...clashes.map(
       (target) =>
         `batch input '${target}' has the name of an input that clients send: rename one of them for ${name}`,

@@ -2,13 +2,6 @@ import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import type { Clock } from "../system/clock.js";
 import { LinkedList } from "../system/collections.js";
-import {
-  MachinePlan,
-  type NextBatch,
-  PATIENCE_MS,
-  type PlannedBatcher,
-  type PlannedWork,
-} from "./machine-plan.js";
 import type { ModelInstance } from "./model-instance.js";
 import { RateLimiter } from "./rate-limiter.js";
 
@@ -20,8 +13,6 @@ export interface InstanceUser {
   readonly maxBatchSize?: number;
   /** There may be room for another payload: a queued payload was taken or cancelled, or an execution ended. */
   slotFreed?(): void;
-  /** Forms batches when their turn in the plan of all models has come. */
-  readonly planned?: PlannedBatcher | undefined;
   /** An instance failed, or recovered. */
   healthChanged?(healthy: boolean, instance: ModelInstance): void;
   started?(instance: ModelInstance, payload: Payload): void;
@@ -44,7 +35,7 @@ export interface InstanceUser {
  * scheduler --enqueue--> [payload, payload, ...] <--take-- idle instance, when the rate limiter lets it
  * ```
  */
-export class InstanceGroup implements PlannedWork {
+export class InstanceGroup {
   /** Loads instances before they join, and releases them. */
   readonly loader: InstanceLoader;
 
@@ -62,8 +53,6 @@ export class InstanceGroup implements PlannedWork {
   #user: InstanceUser = {};
   /** Number of reasons for which no payload starts. */
   #holds = 0;
-  /** True while the batch is formed whose turn it is. */
-  #forming = false;
 
   /** @param onWorn called for an instance that has reached its recycling limits, until it is replaced */
   constructor(
@@ -145,24 +134,7 @@ export class InstanceGroup implements PlannedWork {
 
   /** True if instances keep resources while their batches wait for other models. */
   get limited(): boolean {
-    return this.#limiter !== undefined && this.plan === undefined;
-  }
-
-  /** The plan of all models, if there is one. */
-  get plan(): MachinePlan | undefined {
-    return this.#limiter instanceof MachinePlan ? this.#limiter : undefined;
-  }
-
-  get batcher(): PlannedBatcher | undefined {
-    return this.#user.planned;
-  }
-
-  /** The payload that would run next; undefined if nothing waits. */
-  next(now: number, usualMs: number): NextBatch | undefined {
-    const { head } = this.#queue;
-    if (head === undefined)
-      return this.#user.planned?.waits === true ? this.#user.planned.next(now) : undefined;
-    return { due: head.dueWithin(PATIENCE_MS), ms: usualMs, fullMs: usualMs, yield: 1 };
+    return this.#limiter !== undefined;
   }
 
   /**
@@ -205,7 +177,7 @@ export class InstanceGroup implements PlannedWork {
 
   enqueue(payload: Payload): void {
     this.#queue.push(payload);
-    if (!this.#forming) this.dispatch();
+    this.dispatch();
     const dead = this.unhealthyReason;
     if (dead !== undefined) payload.fail(dead);
   }
@@ -297,27 +269,18 @@ export class InstanceGroup implements PlannedWork {
 
   /** Stages idle instances at the rate limiter until there is one for each waiting payload. */
   #stage(limiter: RateLimiter): void {
-    const { planned } = this.#user;
-    while (this.#staged.size < this.#queue.size + (planned?.waits === true ? 1 : 0)) {
+    while (this.#staged.size < this.#queue.size) {
       const free = this.serving.filter((one) => one.room > 0 && !this.#staged.has(one));
       const instance = RateLimiter.first(free);
       const lease = instance?.lease;
       if (instance === undefined || lease === undefined) return;
       this.#staged.add(instance);
-      if (limiter instanceof MachinePlan) limiter.feeds(lease, this);
       lease.granted = () => {
         this.#staged.delete(instance);
-        if (this.#queue.size === 0) this.#form();
         if (!this.#runNext(instance)) limiter.release(lease, () => {}, false);
       };
       limiter.stage(lease);
     }
-  }
-
-  #form(): void {
-    this.#forming = true;
-    this.#user.planned?.form();
-    this.#forming = false;
   }
 
   #unstage(instance: ModelInstance): void {
@@ -428,7 +391,7 @@ class InstanceLoader {
     this.#held.add(instance);
     try {
       if (this.#limiter !== undefined && !instance.passive) {
-        instance.lease = this.#limiter.register(instance.placement, instance.model);
+        instance.lease = this.#limiter.register(instance.placement);
       }
       await instance.executor.start();
       this.#assertOpen();

@@ -1,10 +1,9 @@
 import { errorFor } from "@tritonjs/protocol";
 import type { PlannedInstance } from "../config/instance-groups.js";
+import type { Log } from "../observe/log.js";
 import { getOrAdd } from "../system/collections.js";
 
 export interface RateLimitedInstance {
-  /** `name/version` of the model. */
-  readonly model: string;
   readonly demand: ResourceDemand;
   readonly priority: number;
   /** Number of executions so far. Loading and warm-up count as the first two, as in Triton. */
@@ -27,43 +26,38 @@ export interface RateLimitedInstance {
  * resources is not overtaken by instances that need few.
  */
 export class RateLimiter {
-  protected readonly pools: ResourcePools;
-  protected readonly staged: RateLimitedInstance[] = [];
+  readonly #pools: ResourcePools;
+  readonly #staged: RateLimitedInstance[] = [];
 
   /**
    * @param resources amount of each resource; by default, the largest amount that any instance needs
    * @param onLimits called with the amounts whenever instances are added or removed
    */
-  constructor(
-    resources: readonly RateLimitResource[] = [],
-    onLimits?: (text: string) => void,
-    ofMachine?: readonly RateLimitResource[],
-  ) {
-    this.pools = new ResourcePools(resources, onLimits, ofMachine);
+  constructor(resources: readonly RateLimitResource[] = [], onLimits?: (text: string) => void) {
+    this.#pools = new ResourcePools(resources, onLimits);
   }
 
-  /** @param model `name/version` of the model */
-  register(planned: PlannedInstance, model = ""): RateLimitedInstance {
-    const demand = this.demandOf(planned);
-    this.pools.add(demand);
+  register(planned: PlannedInstance): RateLimitedInstance {
+    const demand = demandOf(planned);
+    this.#pools.add(demand);
     const priority = Math.max(1, planned.group.rateLimiter?.priority ?? 0);
-    return { model, demand, priority, executions: 2, granted: () => {} };
+    return { demand, priority, executions: 2, granted: () => {} };
   }
 
   unregister(instance: RateLimitedInstance): void {
     this.unstage(instance);
-    this.pools.remove(instance.demand);
+    this.#pools.remove(instance.demand);
   }
 
   /** Puts an idle instance into the queue; it may be granted within this call. */
   stage(instance: RateLimitedInstance): void {
-    this.staged.push(instance);
+    this.#staged.push(instance);
     this.#grantFirst();
   }
 
   unstage(instance: RateLimitedInstance): void {
-    const at = this.staged.indexOf(instance);
-    if (at >= 0) this.staged.splice(at, 1);
+    const at = this.#staged.indexOf(instance);
+    if (at >= 0) this.#staged.splice(at, 1);
   }
 
   /**
@@ -74,7 +68,7 @@ export class RateLimiter {
    */
   release(instance: RateLimitedInstance, restage: () => void, ran = true): void {
     if (ran) instance.executions++;
-    this.pools.release(instance.demand);
+    this.#pools.release(instance.demand);
     restage();
     this.#grantFirst();
   }
@@ -88,15 +82,11 @@ export class RateLimiter {
     return first;
   }
 
-  protected demandOf(planned: PlannedInstance): ResourceDemand {
-    return demandOf(planned);
-  }
-
   #grantFirst(): void {
-    let first = this.staged[0];
+    let first = this.#staged[0];
     if (first === undefined) return;
-    for (const one of this.staged) if (turnOf(one) < turnOf(first)) first = one;
-    if (!this.pools.allocate(first.demand)) return;
+    for (const one of this.#staged) if (turnOf(one) < turnOf(first)) first = one;
+    if (!this.#pools.allocate(first.demand)) return;
     this.unstage(first);
     first.granted();
   }
@@ -141,22 +131,18 @@ export function demandOf({ deviceId, group }: PlannedInstance): Pieces {
  */
 export class ResourcePools {
   readonly #given: readonly RateLimitResource[];
-  readonly #ofMachine: readonly RateLimitResource[];
   readonly #demands = new Set<Pieces>();
   readonly #taken = new Map<Device, Map<string, number>>();
   #limits: Pieces = new Map();
 
   /**
    * @param onLimits called with the amounts, in Triton's words, whenever demands are added or removed
-   * @param ofMachine amounts of resources that exist even if they are not given
    */
   constructor(
     given: readonly RateLimitResource[] = [],
     private readonly onLimits: (text: string) => void = () => {},
-    ofMachine: readonly RateLimitResource[] = [],
   ) {
     this.#given = given;
-    this.#ofMachine = ofMachine.filter(({ name }) => !given.some((one) => one.name === name));
   }
 
   /**
@@ -195,36 +181,6 @@ export class ResourcePools {
     this.#change(demand, -1);
   }
 
-  /** Takes all resources of a demand, even those that are not free. */
-  take(demand: Pieces): void {
-    this.#change(demand, 1);
-  }
-
-  /** How often a demand could be met if nothing were taken; infinite for one that needs nothing. */
-  timesMet(demand: Pieces): number {
-    let times = Number.POSITIVE_INFINITY;
-    for (const [device, resources] of demand) {
-      for (const [name, count] of resources) {
-        if (count > 0)
-          times = Math.min(times, Math.floor((this.#limits.get(device)?.get(name) ?? 0) / count));
-      }
-    }
-    return times;
-  }
-
-  /** How often a demand could be met now; infinite for one that needs nothing. */
-  timesFree(demand: Pieces): number {
-    let times = Number.POSITIVE_INFINITY;
-    for (const [device, resources] of demand) {
-      for (const [name, count] of resources) {
-        const taken = this.#taken.get(device)?.get(name) ?? 0;
-        const free = (this.#limits.get(device)?.get(name) ?? 0) - taken;
-        if (count > 0) times = Math.min(times, Math.floor(free / count));
-      }
-    }
-    return times;
-  }
-
   #update(): void {
     this.#limits = this.#computeLimits();
     this.onLimits(limitsText(this.#limits));
@@ -258,11 +214,10 @@ export class ResourcePools {
   }
 
   #limitToGiven(limits: Map<Device, Map<string, number>>): void {
-    const given = [...this.#given, ...this.#ofMachine];
+    if (this.#given.length === 0) return;
     for (const [device, resources] of limits) {
       for (const [name, needed] of resources) {
-        if (this.#given.length === 0 && !given.some((one) => one.name === name)) continue;
-        const counts = given
+        const counts = this.#given
           .filter((one) => one.name === name)
           // A global resource has the amount given under its name, for any device.
           .filter((one) => device === GLOBAL || one.device === undefined || one.device === device)
@@ -295,4 +250,28 @@ function limitsText(limits: Pieces): string {
 /** Sort order: global resources come before those of devices. */
 function place(device: Device): number {
   return device === GLOBAL ? Number.NEGATIVE_INFINITY : device;
+}
+
+/**
+ * Creates the rate limiter that the options ask for; undefined if it is off.
+ *
+ * @param log receives the amounts of all resources whenever they change, at verbose level 1
+ * @throws TritonError INVALID_ARG for invalid options
+ */
+export function createRateLimiter(
+  mode: "execution_count" | "off" = "off",
+  resources: readonly RateLimitResource[] = [],
+  log?: Log,
+): RateLimiter | undefined {
+  if (mode !== "execution_count" && mode !== "off") {
+    throw errorFor("INVALID_OPTION", `rateLimit: expected 'execution_count' or 'off', got '${String(mode)}'`);
+  }
+  const wrong = resources.find(({ count }) => !Number.isSafeInteger(count) || count < 0);
+  if (wrong !== undefined) {
+    throw errorFor(
+      "INVALID_OPTION",
+      `rateLimitResources: expected a non-negative integer as the count of '${wrong.name}', got ${wrong.count}`,
+    );
+  }
+  return mode === "off" ? undefined : new RateLimiter(resources, (text) => log?.verbose(1, text));
 }

@@ -4,7 +4,6 @@ import type { GuardedCache } from "../cache/response-cache.js";
 import type { CallModels } from "../callback/infer-func.js";
 import { type ShareOptions, sharedBy, targetLatencyMs, withShares } from "../config/model-options.js";
 import type { Executor, ExecutorContext, ModelControl } from "../instance/backend.js";
-import type { MachinePlan } from "../instance/machine-plan.js";
 import type { RateLimiter } from "../instance/rate-limiter.js";
 import type { Log } from "../observe/log.js";
 import type { ResolvedMetricsConfig } from "../observe/metric-families.js";
@@ -111,9 +110,6 @@ export class CallGraph {
   /** Calls in flight: caller, then callee. */
   readonly #underWay = new Map<string, Map<string, number>>();
 
-  /** @param plan lets others use what a model holds while it waits for another one */
-  constructor(private readonly plan?: MachinePlan) {}
-
   /**
    * Records a call.
    *
@@ -136,11 +132,7 @@ export class CallGraph {
       );
     }
     this.#count(caller, key, 1);
-    const wait = this.plan?.lend(caller);
-    return () => {
-      wait?.();
-      this.#count(caller, key, -1);
-    };
+    return () => this.#count(caller, key, -1);
   }
 
   #waits(from: string, target: string, seen: Set<string>): boolean {

@@ -9,7 +9,7 @@ import {
 import { join, readFileNow } from "#host";
 import type { Payload } from "../batch/payload.js";
 import { countInstances } from "../config/instance-groups.js";
-import { hasDeadlines, isShortestFirst, shareSetting } from "../config/model-options.js";
+import { hasDeadlines, shareSetting } from "../config/model-options.js";
 import { initialStates } from "../config/sequence-batching.js";
 import type { InputCheck } from "../instance/backend.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
@@ -536,7 +536,7 @@ export function createScheduler(
   const { ledger } = plan;
   const shares = plan.shares ?? shareSetting(config);
   if (config.dynamicBatching === undefined) {
-    const isOrdered = hasDeadlines(config) || isShortestFirst(config) || shares !== undefined;
+    const isOrdered = hasDeadlines(config) || shares !== undefined;
     if (!isOrdered) return new DirectScheduler(instances);
     return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, {
       alone: true,

@@ -1,5 +1,4 @@
 import type { InstanceGroup } from "../instance/instance-group.js";
-import type { PlannedBatcher } from "../instance/machine-plan.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import {
   type BatchSizes,
@@ -70,7 +69,7 @@ interface ChosenBatch {
  * Chooses which requests with deadlines run next, and in what batch.
  *
  * ```
- * how large?   tightest member, requests that arrive meanwhile, other models | but enough to keep up
+ * how large?   tightest member, requests that arrive meanwhile | but enough to keep up
  * which ones?  the first of the queue, or without the tightest while time is scarce
  * ```
  *
@@ -83,7 +82,7 @@ export class BatchChoice {
   readonly #queue: UrgencyQueue;
   readonly #maxRows: number;
   readonly #times: LearnedTimes;
-  readonly #places: FreePlaces;
+  readonly #instances: InstanceGroup;
   readonly #shares: FairShares | undefined;
   readonly #arrivals = new ArrivalsByLimit();
   #load = 0;
@@ -93,13 +92,13 @@ export class BatchChoice {
     queue: UrgencyQueue,
     maxRows: number,
     times: LearnedTimes,
-    places: FreePlaces,
+    instances: InstanceGroup,
     shares: FairShares | undefined,
   ) {
     this.#queue = queue;
     this.#maxRows = maxRows;
     this.#times = times;
-    this.#places = places;
+    this.#instances = instances;
     this.#shares = shares;
   }
 
@@ -114,7 +113,7 @@ export class BatchChoice {
 
   /** True if some requests are lost anyway, so that those without much hope must not cost time. */
   isScarce(now: number, loss: number): boolean {
-    return scarcityOf(this.#places.loads(this.load(now), now).total, loss) > 0;
+    return scarcityOf(this.load(now) / this.#places, loss) > 0;
   }
 
   /** Sets the time over which arrivals are looked at, by how long batches take now. */
@@ -134,20 +133,22 @@ export class BatchChoice {
     return this.#load;
   }
 
+  /** Number of batches that run at the same time. */
+  get #places(): number {
+    return Math.max(1, this.#instances.serving.length);
+  }
+
   /** The requests with deadlines that run next, and the most rows of their batch. */
   #dated(now: number, times: InstanceTimes, limit: number, loss: number): ChosenBatch {
     const queue = this.#queue;
-    const idleInMs = this.#places.idleInMs(now);
+    const idleInMs = this.#times.idleInMs(now);
     const load = this.load(now);
-    const scarcity = scarcityOf(this.#places.loads(load, now).total, loss);
+    const scarcity = scarcityOf(load / this.#places, loss);
     // Requests that all have one limit gain nothing from small batches: those that wait now are the next ones to be late.
     const hasOneLimit = this.#hasOneLimit(now);
     const demand = load * times.rowsPerMs(times.best);
-    const enough = this.#enoughRows(now, times, demand, idleInMs);
-    const most =
-      hasOneLimit && this.#places.others.size === 0
-        ? limit
-        : Math.min(limit, this.#mostRows(now, times, enough, idleInMs));
+    const enough = this.#enoughRows(times, demand, idleInMs);
+    const most = hasOneLimit ? limit : Math.min(limit, this.#mostRows(now, times, enough, idleInMs));
     const sizes = { enough: hasOneLimit ? this.#maxRows : enough, most };
     const count = queue.datedCount;
     if (count === 0) return { dated: [], maxRows: most, rows: 0, leftOut: [] };
@@ -251,14 +252,14 @@ export class BatchChoice {
    */
   #fair(now: number, times: InstanceTimes, limit: number, loss: number): ChosenBatch {
     const queue = this.#queue;
-    const idleInMs = this.#places.idleInMs(now);
+    const idleInMs = this.#times.idleInMs(now);
     const demand = this.#arrivals.total(now);
-    const places = Math.min(idleInMs.length, this.#places.loads(this.load(now), now).places);
+    const places = Math.min(idleInMs.length, this.#places);
     const top = times.rowsPerMs(times.best) * places;
     // Callers that send more than there is time for do not decide the size of batches.
     const served = Math.min(demand, FAIR_DEMAND * top);
     const share = demand > served ? served / demand : 1;
-    const enough = this.#enoughRows(now, times, served, idleInMs);
+    const enough = this.#enoughRows(times, served, idleInMs);
     let most = Math.min(limit, this.#mostRows(now, times, enough, idleInMs, share));
     const next = queue.datedFrom(0, Math.min(queue.datedCount, FAIR_REACH * this.#maxRows));
     if (this.#shares!.isContended(now)) most = Math.min(most, this.#mostContended(now, times, top, next));
@@ -346,10 +347,9 @@ export class BatchChoice {
   }
 
   /** Rows of batches that keep up with the demand, where they have to. */
-  #enoughRows(now: number, times: InstanceTimes, demand: number, idleInMs: readonly number[]): number {
+  #enoughRows(times: InstanceTimes, demand: number, idleInMs: readonly number[]): number {
     const { best } = times;
-    const { places } = this.#places.loads(demand / times.rowsPerMs(best), now);
-    const count = Math.min(Math.max(1, idleInMs.length), places);
+    const count = Math.min(Math.max(1, idleInMs.length), this.#places);
     return smallest(best, (rows) => count * times.rowsPerMs(rows) >= DEMAND_MARGIN * demand);
   }
 
@@ -381,13 +381,6 @@ export class BatchChoice {
       };
       if (!blocks(1)) most = Math.max(1, smallest(most + 1, blocks) - 1);
     }
-    const freeMs = this.#places.freeMs(now);
-    for (const other of this.#places.others) {
-      if (!other.waits) continue;
-      const { due, ms } = other.next(now);
-      const blocks = (rows: number) => now + Math.min(times.plannedMs(rows), freeMs) + ms > due;
-      if (now + ms <= due) most = Math.max(1, smallest(most + 1, blocks) - 1);
-    }
     most = Math.max(most, enough);
     return this.#leavesHope(most, now, times) ? most : this.#maxRows;
   }
@@ -418,57 +411,4 @@ function scarcityOf(demand: number, loss: number): number {
   const byLoss = (loss - SCARCE_LOSS) / SCARCE_LOSS_WIDTH;
   const byDemand = (demand - SCARCE_DEMAND) / SCARCE_DEMAND_WIDTH;
   return Math.min(1, Math.max(0, byLoss, byDemand));
-}
-
-const NO_OTHERS: ReadonlySet<PlannedBatcher> = new Set();
-
-/** Where batches of a model may start: its instances, with what the plan of all models leaves free. */
-export class FreePlaces {
-  readonly #instances: InstanceGroup;
-  readonly #times: LearnedTimes;
-  readonly #own: PlannedBatcher;
-
-  /** @param own the batcher of the model in the plan */
-  constructor(instances: InstanceGroup, times: LearnedTimes, own: PlannedBatcher) {
-    this.#instances = instances;
-    this.#times = times;
-    this.#own = own;
-  }
-
-  /** Milliseconds until each place where a batch may start is free, ascending: an instance, with its resources. */
-  idleInMs(now: number): readonly number[] {
-    const idleInMs = this.#times.idleInMs(now);
-    const demand = this.#instances.serving[0]?.lease?.demand;
-    const freeInMs = demand === undefined ? undefined : this.#instances.plan?.freeInMs(demand, now);
-    if (freeInMs === undefined || freeInMs.length === 0) return idleInMs;
-    return idleInMs.slice(0, freeInMs.length).map((ms, i) => Math.max(ms, freeInMs[i]!));
-  }
-
-  /** Number of batches of all models that run at the same time. */
-  get count(): number {
-    const { serving, plan } = this.#instances;
-    const demand = serving[0]?.lease?.demand;
-    const places = demand === undefined ? undefined : plan?.places(demand);
-    return places ?? Math.max(1, serving.length);
-  }
-
-  /** The other models of the plan. */
-  get others(): ReadonlySet<PlannedBatcher> {
-    return this.#instances.plan?.others(this.#own) ?? NO_OTHERS;
-  }
-
-  /** Load of this model, and of all models, as shares of what runs at the same time. */
-  loads(own: number, now: number): { readonly places: number; readonly total: number } {
-    let total = own;
-    for (const other of this.others) total += other.load(now);
-    const places = this.count;
-    return { places: total > 0 ? (places * own) / total : places, total: total / places };
-  }
-
-  /** Milliseconds until resources of the plan are free beside those of the batch that starts now. */
-  freeMs(now: number): number {
-    const { serving, plan } = this.#instances;
-    const demand = serving[0]?.lease?.demand;
-    return (demand && plan?.freeInMs(demand, now)[1]) ?? Number.POSITIVE_INFINITY;
-  }
 }

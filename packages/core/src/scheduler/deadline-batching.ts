@@ -1,11 +1,10 @@
 import { errorWithoutStack, type TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
-import { type NextBatch, PATIENCE_MS, type PlannedBatcher } from "../instance/machine-plan.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { LateCause } from "../observe/statistics.js";
 import type { InferenceRequest } from "../request/inference-request.js";
-import { BatchChoice, FAIR_REACH, FreePlaces } from "./batch-choice.js";
+import { BatchChoice, FAIR_REACH } from "./batch-choice.js";
 import { ListView } from "./batch-windows.js";
 import type { FairShares } from "./fair-shares.js";
 import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
@@ -13,6 +12,8 @@ import { LateCauses } from "./late-causes.js";
 import { type InstanceTimes, LearnedTimes } from "./learned-times.js";
 import type { UrgencyQueue } from "./urgency-queue.js";
 
+/** A request without a deadline counts as due this long after its arrival, in milliseconds. */
+export const PATIENCE_MS = 1000;
 /** Weight that the share of lost requests keeps with each arrival: about the last 200 count. */
 const KEPT_LOSS = 0.995;
 /** Share of each batch that requests without a deadline get once they have waited for `PATIENCE_MS`. */
@@ -30,14 +31,10 @@ export const STALE_MS = 1000;
  *           no hope              no hope <------------ LearnedTimes, loss --------------+
  * ```
  */
-export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
-  /** True if requests wait for a turn in the plan of all models. */
-  waits = false;
+export class DeadlineBatching implements BatchPlanner {
   readonly #queue: UrgencyQueue;
-  readonly #instances: InstanceGroup;
   readonly #maxRows: number;
   readonly #times: LearnedTimes;
-  readonly #places: FreePlaces;
   readonly #choice: BatchChoice;
   readonly #causes: LateCauses;
   /** Share of the requests that were lost lately. */
@@ -45,33 +42,23 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
   /** True once a request with a deadline has come. Until then, no request can be late, and no cause is looked for. */
   #hasDeadlines = false;
 
-  /**
-   * @param form forms a batch at its turn in the plan of all models
-   * @param shares the order of the queue, where callers share the model
-   */
+  /** @param shares the order of the queue, where callers share the model */
   constructor(
     queue: UrgencyQueue,
     maxRows: number,
     instances: InstanceGroup,
-    readonly form: () => void = () => {},
     private readonly shares?: FairShares,
   ) {
     this.#queue = queue;
     this.#maxRows = maxRows;
-    this.#instances = instances;
     this.#times = new LearnedTimes(instances, maxRows);
-    this.#places = new FreePlaces(instances, this.#times, this);
-    this.#choice = new BatchChoice(queue, maxRows, this.#times, this.#places, shares);
+    this.#choice = new BatchChoice(queue, maxRows, this.#times, instances, shares);
     this.#causes = new LateCauses(this.#times, queue);
   }
 
   started(instance: ModelInstance, payload: Payload, now: number): void {
     if (this.#hasDeadlines) this.#causes.started(payload, now);
     this.#times.started(instance, payload, now);
-    const times = this.#times.next;
-    if (instance.lease !== undefined && times !== undefined) {
-      this.#instances.plan?.expects(instance.lease, times.expectedMs(payload.batchSize));
-    }
   }
 
   ended(instance: ModelInstance, payload: Payload, now: number): void {
@@ -96,7 +83,7 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
     if (due === Number.POSITIVE_INFINITY) return;
     const times = this.#times.next;
     if (times === undefined || this.#isStale(now)) return;
-    const idleInMs = this.#places.idleInMs(now);
+    const idleInMs = this.#times.idleInMs(now);
     if (idleInMs.length === 0) return;
     const expectedMs =
       idleInMs[0]! + this.#queuedMs(request, times, idleInMs.length) + times.expectedMs(request.rows);
@@ -143,44 +130,6 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
     return { view: new ListView(batch), rules };
   }
 
-  /** The next batch: when its first request that has hope is due. */
-  next(now: number): NextBatch {
-    const queue = this.#queue;
-    const { head } = queue.patient;
-    const times = this.#times.next;
-    let due = head === undefined ? Number.POSITIVE_INFINITY : head.queueStart + PATIENCE_MS;
-    let rows = head?.rows ?? 1;
-    for (let i = 0; i < queue.datedCount; i++) {
-      const one = queue.dated(i);
-      if (times !== undefined && now + times.expectedMs(one.rows) > one.due) continue;
-      if (one.due < due) ({ due, rows } = one);
-      break;
-    }
-    if (due === Number.POSITIVE_INFINITY) due = now + PATIENCE_MS;
-    const order = this.shares?.isCommon === true ? this.shares.headOrder() : undefined;
-    if (times === undefined) return { due, order, ms: 0, fullMs: 0, yield: 1 };
-    const all = Math.min(times.best, queue.rows);
-    return {
-      due,
-      order,
-      ms: times.expectedMs(rows),
-      fullMs: times.expectedMs(all),
-      yield: times.rowsPerMs(all) / times.rowsPerMs(times.best),
-    };
-  }
-
-  load(now: number): number {
-    return this.#choice.load(now);
-  }
-
-  workBefore(order: number): number {
-    const { shares } = this;
-    const times = this.#times.next;
-    // The order of a model's own shares says nothing about other models.
-    if (times === undefined || shares?.isCommon !== true) return 0;
-    return this.#queue.countBefore(order) / times.topRowsPerMs;
-  }
-
   /**
    * Milliseconds that a request waits for others in the order of shares. In the order of deadlines, requests without hope
    * leave those behind them their place, so the queue in front says little.
@@ -188,15 +137,12 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
   #queuedMs({ order }: InferenceRequest, times: InstanceTimes, instances: number): number {
     const queue = this.#queue;
     if (!queue.isFair) return 0;
-    const ownMs = queue.countBefore(order) / times.topRowsPerMs;
-    let allMs = ownMs;
-    for (const other of this.#places.others) allMs += other.workBefore(order);
-    return Math.max(ownMs / instances, allMs / this.#places.count);
+    return queue.countBefore(order) / times.topRowsPerMs / instances;
   }
 
   /** Nothing has run for a while, so what was learnt may be wrong by now. */
   #isStale(now: number): boolean {
-    return now - this.#times.lastEnd > STALE_MS && this.#places.idleInMs(now)[0] === 0;
+    return now - this.#times.lastEnd > STALE_MS && this.#times.idleInMs(now)[0] === 0;
   }
 
   #lost(): void {
@@ -226,7 +172,7 @@ export class DeadlineBatching implements BatchPlanner, PlannedBatcher {
   /** Ends requests that a batch leaves out, if they have no hope after it. */
   #endLeftOut(requests: readonly InferenceRequest[], rows: number, now: number, times: InstanceTimes): void {
     if (requests.length === 0) return;
-    const nextIdleMs = this.#places.idleInMs(now)[1] ?? Number.POSITIVE_INFINITY;
+    const nextIdleMs = this.#times.idleInMs(now)[1] ?? Number.POSITIVE_INFINITY;
     const endsAt = now + Math.min(times.expectedMs(rows), nextIdleMs);
     for (const request of requests) {
       const expectedMs = endsAt - now + times.expectedMs(request.rows);

@@ -1,15 +1,8 @@
 import type { ModelConfig, TritonError } from "@tritonjs/protocol";
 import { EqualInputsRule, NO_PAYLOAD, Payload } from "../batch/payload.js";
 import { defaultDynamicBatching } from "../config/defaults.js";
-import {
-  deadlineSetting,
-  isShortestFirst,
-  runsInLanes,
-  type ShareOptions,
-  targetLatencyMs,
-} from "../config/model-options.js";
+import { deadlineSetting, type ShareOptions, targetLatencyMs } from "../config/model-options.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
-import type { PlannedBatcher } from "../instance/machine-plan.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { LateCause } from "../observe/statistics.js";
 import type { InferenceRequest, ResponseGate } from "../request/inference-request.js";
@@ -24,8 +17,6 @@ import {
   cutOfPlan,
   formBatch,
 } from "./form-batch.js";
-import { LaneBatching } from "./lane-batching.js";
-import { LearnedWork } from "./learned-work.js";
 import {
   type BatcherQueue,
   type LevelStatus,
@@ -34,7 +25,6 @@ import {
   type QueueTotals,
 } from "./priority-queue.js";
 import { ArrivalHold, isPartOfWork, type Scheduler, stoppedError } from "./scheduler.js";
-import { ShortestFirst } from "./shortest-first.js";
 import { UrgencyQueue } from "./urgency-queue.js";
 
 /** Payloads formed ahead for each instance, so that no instance waits for the batcher. */
@@ -63,8 +53,6 @@ export class DynamicBatchScheduler implements Scheduler {
   #payloadClosed = true;
   readonly #alarm: Alarm;
   #wakeAtRows = 0;
-  /** Set where batches form when their turn in the plan of all models has come. */
-  planned: PlannedBatcher | undefined;
   #looking = false;
   #lookDeferred = false;
   /** True if there are requests that the batcher has not looked at because no slot was free. */
@@ -110,14 +98,7 @@ export class DynamicBatchScheduler implements Scheduler {
     this.#ordered = batching.preserveOrdering ? (ordered ?? new OrderedResponses()) : undefined;
     const target = targetLatencyMs(config);
     const setting = deadlineSetting(config);
-    if (runsInLanes(config)) {
-      const work = new LearnedWork();
-      const hasDeadlines = setting !== undefined;
-      const shortest = isShortestFirst(config) ? new ShortestFirst(work, hasDeadlines) : undefined;
-      const queue = new UrgencyQueue(batching, deadlines, setting, now, look, shortest);
-      this.#queue = queue;
-      this.#planner = new LaneBatching(queue, instances, work, shortest, hasDeadlines);
-    } else if (setting === undefined && shares === undefined) {
+    if (setting === undefined && shares === undefined) {
       const queue = new PriorityQueue(batching, deadlines, now, look, levels);
       this.#queue = queue;
       if (target !== undefined) {
@@ -130,10 +111,7 @@ export class DynamicBatchScheduler implements Scheduler {
       const queue = new UrgencyQueue(batching, deadlines, setting, now, look, fair);
       this.#queue = queue;
       if (fair !== undefined) fair.headOrder = () => queue.headOrder();
-      const form = () => this.#formAtTurn();
-      const planner = new DeadlineBatching(queue, Math.max(1, config.maxBatchSize), instances, form, fair);
-      this.#planner = planner;
-      if (instances.plan !== undefined) this.planned = planner;
+      this.#planner = new DeadlineBatching(queue, Math.max(1, config.maxBatchSize), instances, fair);
     }
     this.mergeAfterMs = this.#rules.maxQueueDelayMs;
     this.maxBatchSize = config.maxBatchSize;
@@ -252,11 +230,6 @@ export class DynamicBatchScheduler implements Scheduler {
   /** Forms batches until the queue is empty, the next batch has to wait, or enough payloads are formed ahead. */
   #look(): void {
     if (this.#looking) return;
-    if (this.planned !== undefined) {
-      this.planned.waits = this.#queue.size > 0 && this.#hold === undefined;
-      this.#instances.dispatch();
-      return;
-    }
     this.#looking = true;
     this.#needsSlot = false;
     try {
@@ -268,27 +241,11 @@ export class DynamicBatchScheduler implements Scheduler {
       this.#alarm.callOff();
       this.#needsSlot = this.#queue.size > 0 && this.#hold === undefined;
     } finally {
-      this.#looked();
+      this.#looking = false;
+      // An idle model must not keep its last batch in memory.
+      if (this.#payload.state === "taken") this.#payload = NO_PAYLOAD;
+      this.#onChange?.();
     }
-  }
-
-  /** Forms one batch, whose turn in the plan of all models has come. */
-  #formAtTurn(): void {
-    this.#looking = true;
-    this.planned!.waits = false;
-    try {
-      const mayForm = this.#queue.size > 0 && this.#hold === undefined && this.hasSlot;
-      if (!mayForm || this.#formNext() !== "waits") this.#alarm.callOff();
-    } finally {
-      this.#looked();
-    }
-  }
-
-  #looked(): void {
-    this.#looking = false;
-    // An idle model must not keep its last batch in memory.
-    if (this.#payload.state === "taken") this.#payload = NO_PAYLOAD;
-    this.#onChange?.();
   }
 
   #formNext(): FormOutcome {

@@ -12,7 +12,6 @@ import {
   type BatchingRequest,
   type BatchKey,
   hasDeadlines,
-  isShortestFirst,
   PAD_INPUTS,
   padSetting,
   type ShareOptions,
@@ -21,7 +20,6 @@ import {
   type VariableLengthOptions,
 } from "../config/model-options.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
-import type { PlannedBatcher } from "../instance/machine-plan.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import { requestInfo } from "../request-info.js";
@@ -135,11 +133,6 @@ export class GroupingScheduler implements Scheduler {
 
   ended(instance: ModelInstance, payload: Payload): void {
     this.#groups.get(undefined)?.ended(instance, payload);
-  }
-
-  /** Only a batcher with deadlines or shares is planned, and it is the only group then. */
-  get planned(): PlannedBatcher | undefined {
-    return this.#groups.get(undefined)?.planned;
   }
 
   stop(): void {
@@ -366,9 +359,6 @@ export function planVariableLength(
       : []),
     ...(batchBy !== undefined && sharedBy(config) !== undefined
       ? ["config.batcher.batchBy and config.batcher.shares are both given: leave one of them out"]
-      : []),
-    ...(batchBy !== undefined && isShortestFirst(config)
-      ? ["config.batcher.batchBy and config.batcher.shortestFirst are both given: leave one of them out"]
       : []),
     ...(batchBy !== undefined && hasDeadlines(config)
       ? ["config.batcher.batchBy and config.batcher.deadlines are both given: leave one of them out"]

@@ -16,8 +16,6 @@ import type { Scheduler } from "./scheduler.js";
 export interface SchedulingTape {
   /** Prepares the tape for a server. It belongs to one server. */
   begin(server: TapedServer): void;
-  /** Clock of the rate limiter. */
-  limiterClock(clock: Clock): Clock;
   /** Prepares the tape for a version of a model, or for its next configuration. */
   open(model: TapedPlan, clock: Clock): ModelTape;
   /** What is recorded so far, in the form of a file. */
@@ -28,7 +26,7 @@ export interface SchedulingTape {
 
 /** Settings of a server that decide about batches. */
 export interface TapedServer {
-  readonly rateLimit: "execution_count" | "deadlines" | "off";
+  readonly rateLimit: "execution_count" | "off";
   readonly rateLimitResources: readonly {
     readonly name: string;
     readonly count: number;

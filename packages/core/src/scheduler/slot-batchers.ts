@@ -10,7 +10,6 @@ import type { Tensors } from "../batch/batch-tensors.js";
 import type { Payload } from "../batch/payload.js";
 import { defaultDynamicBatching } from "../config/defaults.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
-import type { PlannedBatcher } from "../instance/machine-plan.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { LateCause } from "../observe/statistics.js";
 import type { InferenceRequest } from "../request/inference-request.js";
@@ -64,10 +63,6 @@ export class OldestBatcher extends SlotBatcher {
 
   slotFreed(): void {
     this.#inner.slotFreed();
-  }
-
-  get planned(): PlannedBatcher | undefined {
-    return this.#inner.planned;
   }
 
   started(instance: ModelInstance, payload: Payload): void {

@@ -3,9 +3,8 @@ import type { Payload } from "../batch/payload.js";
 import { type PlannedInstance, planInstances } from "../config/instance-groups.js";
 import type { Executor } from "../instance/backend.js";
 import { InstanceGroup } from "../instance/instance-group.js";
-import { createRateLimiter } from "../instance/machine-plan.js";
 import type { InstanceModel } from "../instance/model-instance.js";
-import type { RateLimiter } from "../instance/rate-limiter.js";
+import { createRateLimiter, type RateLimiter } from "../instance/rate-limiter.js";
 import { createScheduler } from "../model/model-version.js";
 import { ModelStatistics } from "../observe/statistics.js";
 import { InferenceRequest, type RequestObserver } from "../request/inference-request.js";
@@ -99,7 +98,6 @@ class Player extends TapeHead {
   #firstBatch = 0;
   readonly #began: number;
   readonly #fromMs: number;
-  readonly #limiterClock = new TapedClock(this, -1);
 
   constructor(readonly tape: Tape) {
     super();
@@ -107,11 +105,7 @@ class Player extends TapeHead {
     this.#began = tape.length > 0 ? this.#reader.time : 0;
     this.#now = this.#began;
     const { rateLimit, rateLimitResources } = tape.about.server;
-    const resources =
-      rateLimit === "deadlines" && !rateLimitResources.some(({ name }) => name === "cores")
-        ? [...rateLimitResources, { name: "cores", count: tape.about.cores }]
-        : rateLimitResources;
-    this.limiter = createRateLimiter(rateLimit, resources, undefined, this.#limiterClock);
+    this.limiter = createRateLimiter(rateLimit, rateLimitResources);
     this.#models = tape.models.map((model, number) => new PlayedModel(this, number, model));
     if (this.#reader.kind === ENTRY.begin) this.#findBeginning();
     this.#fromMs = this.#now - this.#began;
@@ -132,7 +126,6 @@ class Player extends TapeHead {
     this.#now = reader.time;
     this.#batchCount = reader.field(BEGIN.batch);
     this.#firstBatch = this.#batchCount;
-    this.#resume(this.#limiterClock, 0);
   }
 
   /** Lets a clock number its calls as at the beginning of a part. */
@@ -146,8 +139,8 @@ class Player extends TapeHead {
     await Promise.all(this.#models.map((model) => model.load()));
     if (this.#reader.kind === ENTRY.begin) {
       for (const [number, model] of this.#models.entries()) {
-        this.#resume(model.clock, number + 1);
-        if (this.#reader.field(clockField(number + 1) + CLOCK.loaded) === 1) model.resume();
+        this.#resume(model.clock, number);
+        if (this.#reader.field(clockField(number) + CLOCK.loaded) === 1) model.resume();
       }
     }
     while (!this.#isOver && this.#skipReadings()) await this.#advance();
@@ -597,7 +590,7 @@ class PlayedModel implements RequestObserver {
     const planned = this.#planned[placement] ?? this.#planned[0]!;
     const instance = this.#make(planned, number);
     if (this.player.limiter !== undefined) {
-      instance.lease = this.player.limiter.register(planned, instance.model);
+      instance.lease = this.player.limiter.register(planned);
     }
     this.#group.join(instance);
   }

@@ -97,7 +97,6 @@ class Recorder extends TapeHead implements SchedulingRecording {
   #arrivals = 0;
   #batchCount = 0;
   #endsAt = Number.POSITIVE_INFINITY;
-  #limiterClock: TapedClock | undefined;
 
   constructor(
     private readonly lengthMs: number,
@@ -148,12 +147,6 @@ class Recorder extends TapeHead implements SchedulingRecording {
     }
     this.#tape = new Tape({ library: LIBRARY, beganAt: Date.now(), cores: availableParallelism(), server });
     this.ring?.rest.server(server);
-  }
-
-  limiterClock(clock: Clock): Clock {
-    this.#clock = clock;
-    this.#limiterClock = new TapedClock(this, -1);
-    return this.#limiterClock;
   }
 
   open(plan: TapedPlan, clock: Clock): ModelTape {
@@ -375,11 +368,11 @@ class Recorder extends TapeHead implements SchedulingRecording {
     this.#tape = tape;
     ring.add(tape, now);
     this.#now = Math.max(this.#now, now);
-    const clocks = [this.#limiterClock!, ...this.#models.map(({ clock }) => clock)];
+    const clocks = this.#models.map(({ clock }) => clock);
     tape.entry(ENTRY.begin, -1, this.#now, clockField(clocks.length));
     for (const value of [next === "replayable" ? 1 : 0, this.#arrivals, this.#batchCount]) tape.push(value);
     for (const [i, { timers, deferred }] of clocks.entries()) {
-      for (const value of [ring.rest.loaded.has(i - 1) ? 1 : 0, timers, deferred]) tape.push(value);
+      for (const value of [ring.rest.loaded.has(i) ? 1 : 0, timers, deferred]) tape.push(value);
     }
     for (const [key, value] of this.#values) {
       tape.entry(ENTRY.value, Math.floor(key / 65536), this.#now, 3);

@@ -34,7 +34,7 @@ export const ENTRY = {
   refused: 19,
   late: 20,
   full: 21,
-  // First entry of a part of a ring: BEGIN, then for the rate limiter and each model CLOCK.
+  // First entry of a part of a ring: BEGIN, then CLOCK for each model.
   begin: 22,
 } as const;
 
@@ -44,7 +44,7 @@ export const BEGIN = { replayable: 0, request: 1, batch: 2 } as const;
 /** Fields of `begin` for each clock: whether its model is loaded, and how many timers and deferred calls it has had. */
 export const CLOCK = { loaded: 0, timers: 1, deferred: 2 } as const;
 
-/** Position of the fields of a clock in `begin`: 0 for the rate limiter, then the models. */
+/** Position of the fields of a model's clock in `begin`. */
 export const clockField = (clock: number) => 3 + 3 * clock;
 
 /** Numbers before the fields of an entry. */

@@ -3,7 +3,6 @@ import type { Payload } from "../batch/payload.js";
 import type { PlannedInstance } from "../config/instance-groups.js";
 import type { Executor } from "../instance/backend.js";
 import type { InstanceGroup, InstanceUser } from "../instance/instance-group.js";
-import type { PlannedBatcher } from "../instance/machine-plan.js";
 import { type InstanceModel, ModelInstance } from "../instance/model-instance.js";
 import type { LateCause } from "../observe/statistics.js";
 import type { InferenceRequest } from "../request/inference-request.js";
@@ -168,10 +167,6 @@ export class TapedUser implements InstanceUser {
 
   get maxBatchSize(): number {
     return this.inner.maxBatchSize ?? 0;
-  }
-
-  get planned(): PlannedBatcher | undefined {
-    return this.inner.planned;
   }
 
   slotFreed(): void {

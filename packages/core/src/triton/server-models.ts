@@ -5,7 +5,7 @@ import { checkShares, type ShareOptions } from "../config/model-options.js";
 import type { AttachedExtensions } from "../extension/attached-extensions.js";
 import { callModels } from "../in-process/stream-in-process.js";
 import type { ModelControl } from "../instance/backend.js";
-import { createRateLimiter, MachinePlan } from "../instance/machine-plan.js";
+import { createRateLimiter } from "../instance/rate-limiter.js";
 import { CallGraph, type ModelPlan, type ModelServer, sharedByAll } from "../model/model-server.js";
 import { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
@@ -67,12 +67,7 @@ export class ServerModels {
     const tape = options.schedulingTape;
     this.tape = tape;
     const { rateLimit = "off", rateLimitResources = [] } = options;
-    const rateLimiter = createRateLimiter(
-      rateLimit,
-      rateLimitResources,
-      log.of("rate_limiter"),
-      tape?.limiterClock(this.clock) ?? this.clock,
-    );
+    const rateLimiter = createRateLimiter(rateLimit, rateLimitResources, log.of("rate_limiter"));
     this.residents = new ResidentModels(options, this.clock, log.of("residency"));
     this.#shared = {
       clock: this.clock,
@@ -91,7 +86,7 @@ export class ServerModels {
         options.backlogDelayScheduler ?? (Number(process.env.TRITONSERVER_BACKLOG_DELAY_SCHEDULER) || 0),
       findMember: (name, version, namespace) => registry.findMember(name, version, namespace),
       callModels: callModels(registry),
-      calls: new CallGraph(rateLimiter instanceof MachinePlan ? rateLimiter : undefined),
+      calls: new CallGraph(),
       log,
       metrics,
       cuda: this.cuda,

@@ -57,16 +57,13 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
   /**
    * How the next instance to run is chosen. With "execution_count" an instance runs when the resources of its group's
    * `rateLimiter` are free. Of several waiting instances, the one with the fewest runs relative to its priority goes
-   * first. With "deadlines", all models share the cores and GPUs of the machine in one plan: the most urgent batch of any
-   * model runs next. Each instance takes one unit of `cores`, or of `gpu` on its device, unless its group has a
-   * `rateLimiter`. With "off" any idle instance runs.
+   * first. With "off" any idle instance runs.
    * @default "off"
    */
-  readonly rateLimit?: "execution_count" | "deadlines" | "off";
+  readonly rateLimit?: "execution_count" | "off";
   /**
-   * Available units of each resource. If any are given, no other resources exist, except `cores` and `gpu` in the mode
-   * "deadlines": by default, those are the cores of the machine, and one for each GPU. @default as many as the most
-   * demanding instance needs
+   * Available units of each resource. If any are given, no other resources exist.
+   * @default as many as the most demanding instance needs
    */
   readonly rateLimitResources?: readonly RateLimitResource[];
   /**

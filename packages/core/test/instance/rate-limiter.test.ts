@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { type PlannedInstance, planInstances } from "../../src/config/instance-groups.js";
 import type { InstanceGroupOptions, RateLimiterOptions } from "../../src/config/model-options.js";
-import { createRateLimiter, MachinePlan } from "../../src/instance/machine-plan.js";
 import {
+  createRateLimiter,
   demandOf,
   type RateLimitedInstance,
   RateLimiter,
@@ -81,9 +81,8 @@ describe("the rate limiter", () => {
     expect(createRateLimiter()).toBeUndefined();
     expect(createRateLimiter("off", [{ name: "R", count: 1 }])).toBeUndefined();
     expect(createRateLimiter("execution_count")).toBeInstanceOf(RateLimiter);
-    expect(createRateLimiter("deadlines")).toBeInstanceOf(MachinePlan);
     expect(thrownText(() => createRateLimiter("on" as "off"))).toBe(
-      "INVALID_ARG rateLimit: expected 'execution_count', 'deadlines' or 'off', got 'on'",
+      "INVALID_ARG rateLimit: expected 'execution_count' or 'off', got 'on'",
     );
     expect(thrownText(() => createRateLimiter("execution_count", [{ name: "R", count: -1 }]))).toBe(
       "INVALID_ARG rateLimitResources: expected a non-negative integer as the count of 'R', got -1",

@@ -69,11 +69,6 @@ export const CASES = {
       batcher({ defaultQueuePolicy: { defaultTimeoutMicroseconds: 4000, timeoutAction: "DELAY" } }, 4),
     ],
   },
-  "shortest first": {
-    models: [{ batching: false, decoupled: true, parameters: { shortest_first: "true", deadlines: "true" } }],
-    single: true,
-    decoupled: true,
-  },
   "iterative sequences": {
     models: [{ maxBatchSize: 4, sequence: { iterative: true }, instanceGroup: [{ count: 2 }] }],
     single: true,
@@ -101,14 +96,8 @@ export const CASES = {
       instanceGroup: [{ count: 2, rateLimiter: { resources: [{ name: "r", count: 1 }], priority } }],
     })),
   },
-  plan: {
-    server: { rateLimit: "deadlines", rateLimitResources: [{ name: "cores", count: 2 }] },
-    models: [1, 2, 3].map(() => batcher({ deadlines: true })),
-  },
   "shares over all models": {
     server: {
-      rateLimit: "deadlines",
-      rateLimitResources: [{ name: "cores", count: 1 }],
       shares: { by: "caller", weights: { gold: 3 } },
     },
     models: [1, 2].map(() => batcher({})),

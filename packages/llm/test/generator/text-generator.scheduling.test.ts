@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { type InferOptions, type ModelOptions, Triton, TritonError } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";
+import { outcomeOf } from "../../../../test/support/outcome.js";
 import { textGenerator } from "../../src/index.js";
 
 describe("the order of texts", () => {
@@ -83,122 +83,24 @@ describe("the order of texts", () => {
       return all;
     }
 
-    /** Lets it learn that a token takes 10 ms, and that the callers `brief` and `wordy` write 5 and 50 of them. */
+    /** Lets it learn that a text takes 100 ms. */
     async teach(): Promise<this> {
-      for (let i = 0; i < 8; i++) {
-        await this.sendAll(["5", { caller: "brief" }]);
-        await this.sendAll(["50", { caller: "wordy" }]);
-        for (const tokens of [10, 100]) await this.sendAll([String(tokens), { max_tokens: tokens }]);
-      }
+      for (let i = 0; i < 8; i++) await this.sendAll(["10"]);
       this.begun.length = 0;
       return this;
     }
   }
 
-  const SHORTEST: ModelOptions = { batcher: { shortestFirst: true } };
-
   const DEADLINES: ModelOptions = { batcher: { deadlines: true } };
-
-  describe("texts with shortestFirst", () => {
-    it("run in the order of max_tokens", async () => {
-      const bench = await new Bench(SHORTEST).teach();
-      const sent = [20, 90, 40, 60, 10].map((tokens) => [String(tokens), { max_tokens: tokens }] as const);
-      expect(await bench.sendAll(...sent)).toEqual(Array(5).fill("done"));
-      expect(bench.begun).toEqual(["20", "10", "40", "60", "90"]);
-    });
-
-    it("run in the order of what their callers usually write, without a limit", async () => {
-      const bench = await new Bench(SHORTEST).teach();
-      await bench.sendAll(
-        ["30 first", {}],
-        ["50 a", { caller: "wordy" }],
-        ["5 b", { caller: "brief" }],
-        ["50 c", { caller: "wordy" }],
-        ["5 d", { caller: "brief" }],
-      );
-      expect(bench.begun).toEqual(["30 first", "5 b", "5 d", "50 a", "50 c"]);
-    });
-
-    it("read the limit of sampling_parameters", async () => {
-      const bench = await new Bench(SHORTEST).teach();
-      const sent = [20, 90, 40].map((tokens) => {
-        const json = JSON.stringify({ temperature: 0, max_tokens: tokens });
-        const values = { text_input: [String(tokens)], sampling_parameters: [json] };
-        return (async () => {
-          for await (const _ of bench.handle.stream(values));
-          return "done";
-        })();
-      });
-      await bench.allOf(sent);
-      expect(bench.begun).toEqual(["20", "40", "90"]);
-    });
-
-    it("let a long text run that has waited too long behind short ones", async () => {
-      const bench = await new Bench(SHORTEST).teach();
-      const outcomes = [bench.send("10", { max_tokens: 10 }), bench.send("100 long", { max_tokens: 100 })];
-      // The short ones alone are as much as the model can do.
-      for (let i = 0; i < 100; i++) {
-        outcomes.push(bench.send("10", { max_tokens: 10 }));
-        for (let ms = 0; ms < 100; ms += 5) await bench.clock.advance(5);
-      }
-      expect(bench.begun).toContain("100 long");
-      expect(new Set(await bench.allOf(outcomes))).toEqual(new Set(["done"]));
-    });
-
-    it("are set by a parameter of config.pbtxt, without dynamic_batching", async () => {
-      const bench = await new Bench({ parameters: { shortest_first: "true" } }).teach();
-      await bench.sendAll(...[20, 90, 10].map((tokens) => [String(tokens), { max_tokens: tokens }] as const));
-      expect(bench.begun).toEqual(["20", "10", "90"]);
-    });
-
-    it("run in the order of arrival without it", async () => {
-      const bench = await new Bench({}).teach();
-      await bench.sendAll(...[20, 90, 10].map((tokens) => [String(tokens), { max_tokens: tokens }] as const));
-      expect(bench.begun).toEqual(["20", "90", "10"]);
-    });
-
-    it("run several at a time, and leave when they are cancelled", async () => {
-      const bench = await new Bench(SHORTEST, 2).teach();
-      const left = new AbortController();
-      const outcomes = [bench.send("50 a", { max_tokens: 50 }), bench.send("50 b", { max_tokens: 50 })];
-      await bench.clock.advance(1);
-      outcomes.push(
-        bench.send("10 gone", { max_tokens: 10 }, { signal: left.signal }),
-        bench.send("20 c", { max_tokens: 20 }),
-      );
-      await bench.clock.advance(1);
-      left.abort();
-      expect(await bench.allOf(outcomes)).toEqual(["done", "done", "CANCELLED CANCELLED", "done"]);
-      expect(bench.begun).toEqual(["50 a", "50 b", "20 c"]);
-    });
-
-    it("may be limited, and a full queue refuses the longest", async () => {
-      const bench = new Bench({ batcher: { shortestFirst: true, defaultQueuePolicy: { maxQueueSize: 2 } } });
-      await bench.teach();
-      const outcomes = await bench.sendAll(
-        ...[10, 50, 90, 20].map((tokens) => [String(tokens), { max_tokens: tokens }] as const),
-      );
-      expect(outcomes).toEqual(["done", "done", "UNAVAILABLE QUEUE_FULL", "done"]);
-    });
-
-    it("all run when the model is closed meanwhile", async () => {
-      const bench = await new Bench(SHORTEST).teach();
-      const outcomes = [20, 90, 10].map((tokens) => bench.send(String(tokens), { max_tokens: tokens }));
-      await bench.clock.advance(1);
-      const closed = bench.triton.close();
-      expect(await bench.allOf(outcomes)).toEqual(["done", "done", "done"]);
-      await closed;
-    });
-  });
 
   describe("texts with deadlines", () => {
     it("run the earliest deadline first", async () => {
       const bench = await new Bench(DEADLINES).teach();
       const outcomes = await bench.sendAll(
-        ["10 first", { max_tokens: 10 }, { timeoutMs: 900 }],
-        ["10 late", { max_tokens: 10 }, { timeoutMs: 5000 }],
-        ["10 soon", { max_tokens: 10 }, { timeoutMs: 250 }],
-        ["10 any", { max_tokens: 10 }],
+        ["10 first", {}, { timeoutMs: 900 }],
+        ["10 late", {}, { timeoutMs: 5000 }],
+        ["10 soon", {}, { timeoutMs: 250 }],
+        ["10 any"],
       );
       expect(outcomes).toEqual(["done", "done", "done", "done"]);
       expect(bench.begun).toEqual(["10 first", "10 soon", "10 late", "10 any"]);
@@ -207,18 +109,15 @@ describe("the order of texts", () => {
     it("are refused before they begin if their text cannot be in time", async () => {
       const bench = await new Bench(DEADLINES).teach();
       const outcomes = await bench.sendAll(
-        ["50 first", { max_tokens: 50 }, { timeoutMs: 900 }],
-        ["100", { max_tokens: 100 }, { timeoutMs: 500 }],
-        ["10", { max_tokens: 10 }, { timeoutMs: 250 }],
-        ["10 in time", { max_tokens: 10 }, { timeoutMs: 900 }],
+        ["10 first", {}, { timeoutMs: 900 }],
+        ["10", {}, { timeoutMs: 90 }],
+        ["10 second", {}, { timeoutMs: 250 }],
+        ["10 third", {}, { timeoutMs: 250 }],
+        ["10 in time", {}, { timeoutMs: 900 }],
       );
-      expect(outcomes).toEqual([
-        "done",
-        "UNAVAILABLE DEADLINE_TOO_CLOSE",
-        "UNAVAILABLE DEADLINE_TOO_CLOSE",
-        "done",
-      ]);
-      expect(bench.begun).toEqual(["50 first", "10 in time"]);
+      const refused = "UNAVAILABLE DEADLINE_TOO_CLOSE";
+      expect(outcomes).toEqual(["done", refused, "done", refused, "done"]);
+      expect(bench.begun).toEqual(["10 first", "10 second", "10 in time"]);
     });
 
     it("are not refused while the model is cold, and tried again when nothing ran for a while", async () => {
@@ -226,53 +125,7 @@ describe("the order of texts", () => {
       expect(await bench.sendAll(["100", {}, { timeoutMs: 50 }])).toEqual(["UNAVAILABLE TIMEOUT"]);
       await bench.teach();
       await bench.clock.advance(2000);
-      expect(await bench.sendAll(["2", { max_tokens: 100 }, { timeoutMs: 50 }])).toEqual(["done"]);
-    });
-
-    it("let short texts without a deadline go before long ones, where both are set", async () => {
-      const bench = await new Bench({ batcher: { deadlines: true, shortestFirst: true } }).teach();
-      await bench.sendAll(
-        ["10 first", { max_tokens: 10 }],
-        ["100 a", { max_tokens: 100 }],
-        ["10 b", { max_tokens: 10 }],
-        ["100 soon", { max_tokens: 100 }, { timeoutMs: 2400 }],
-      );
-      expect(bench.begun).toEqual(["10 first", "10 b", "100 soon", "100 a"]);
-    });
-  });
-
-  describe("the setting shortestFirst", () => {
-    it("is part of the configuration, and excludes settings that contradict it", () => {
-      const bench = new Bench(SHORTEST);
-      expect(bench.handle.config().parameters).toEqual({ shortest_first: { stringValue: "true" } });
-      const bind = (config: ModelOptions) =>
-        thrownBy(() =>
-          bench.triton.bind({
-            modelName: "other",
-            inferFunc: textGenerator(async function* () {}),
-            config,
-          }),
-        );
-      expect(bind({ batcher: { shortestFirst: true, shares: { by: "caller" } } })).toContain(
-        "model 'other' runs short requests first and has shares: leave one of them out",
-      );
-      expect(bind({ parameters: { shortest_first: "yes" } })).toContain(
-        "parameter 'shortest_first' of model 'other': expected true or false, got 'yes'",
-      );
-      expect(bind({ batcher: { shortestFirst: "yes" as never } })).toContain("shortestFirst");
-      expect(
-        thrownBy(() =>
-          bench.triton.bind({
-            modelName: "batched",
-            inputs: [{ name: "x", dtype: "INT32", shape: [1] }],
-            outputs: [{ name: "y", dtype: "INT32", shape: [1] }],
-            inferFunc: () => [],
-            config: { maxBatchSize: 8, batcher: { shortestFirst: true } },
-          }),
-        ),
-      ).toContain(
-        "model 'batched' runs short requests first: expected a model that runs each request by itself, got max_batch_size 8",
-      );
+      expect(await bench.sendAll(["2", {}, { timeoutMs: 50 }])).toEqual(["done"]);
     });
   });
 });

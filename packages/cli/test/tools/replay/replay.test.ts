@@ -7,13 +7,13 @@ import { VirtualClock } from "@tritonjs/core/testing";
 import { recordScheduling } from "@tritonjs/core/time-travel";
 import { beforeAll, describe, expect, it, onTestFinished, test } from "vitest";
 import { Random } from "../../../src/data/random.js";
-import { type ReplayFigures, replay, replayMachine } from "../../../src/trace/predict.js";
+import { type ReplayFigures, replay } from "../../../src/trace/predict.js";
 import { readTrace } from "../../../src/trace/read-trace.js";
 import { type Recording, recordingOf } from "../../../src/trace/recording.js";
 import { replayTrace } from "../../../src/trace/replay.js";
 import { temporaryFolder } from "../support/analyze-command.js";
 import { runTool } from "../support/run-tool.js";
-import { record, recordMachine } from "./support/record.js";
+import { record } from "./support/record.js";
 
 const LOAD = {
   maxBatchSize: 16,
@@ -181,63 +181,11 @@ describe("a replay with deadlines", () => {
     expect(shared!.inTime / shared!.requests).toBeGreaterThan(0.97);
   });
 
-  it("tries shorter texts first, each with the time that it took", async () => {
-    const random = new Random(5);
-    const texts = Array.from({ length: 300 }, () => Math.round(10 + 400 * random.uniform() ** 4));
-    const file = await record({
-      maxBatchSize: 0,
-      batcher: {},
-      instances: 1,
-      concurrency: 2,
-      perMs: 0.02,
-      count: texts.length,
-      tookMs: (tokens) => tokens,
-      options: (i) => ({ parameters: { tokens: texts[i]!, max_tokens: texts[i]! } }),
-    });
-    const recording = recordingOf(await readTrace([file]));
-    expect(recording.concurrency).toBe(2);
-    const unbatched = config("max_batch_size: 0");
-    const { recorded, predictions } = await replay(recording, [unbatched], {
-      set: { shortest_first: "true" },
-    });
-    const [asIs, shortest] = predictions.map(({ figures }) => figures.latencyMs.mean);
-    expect(Math.abs(asIs! / recorded.latencyMs.mean - 1)).toBeLessThan(0.05);
-    expect(shortest).toBeLessThan(0.85 * asIs!);
-  });
-
-  it("tries one plan for several models that share cores", async () => {
-    const paths = await recordMachine();
-    const origin = await readTrace(paths);
-    const first = Math.min(...origin.map(({ queueStartMs }) => queueStartMs));
-    const models = ["a", "b"].map((name) => ({
-      ...config("max_batch_size: 8 dynamic_batching { }"),
-      recording: recordingOf(origin, name, first),
-    }));
-    const results = await replayMachine(models, { cores: 1, set: { deadlines: "true" } });
-    expect(results.map(({ model }) => model)).toEqual(["a", "b"]);
-    const gains: number[] = [];
-    for (const { recorded, predictions, duration } of results) {
-      const [asIs, planned] = predictions.map(({ figures }) => shares(figures)[0]!);
-      // Learned without what the other model took.
-      expect(duration.fixedMs + 8 * duration.perRowMs).toBeCloseTo(20, -1);
-      expect(Math.abs(asIs! - shares(recorded)[0]!)).toBeLessThan(0.1);
-      gains.push(planned! - asIs!);
-    }
-    expect(Math.min(...gains)).toBeGreaterThanOrEqual(0);
-    expect(Math.max(...gains)).toBeGreaterThan(0.01);
-  });
-
   it.each([
     [["--set", "deadline=true"], "--set: expected one of deadlines, deadline_default_ms"],
     [["--set", "deadlines"], "--set: expected <parameter>=<value>, got 'deadlines'"],
     [["--set", "deadlines=perhaps"], "expected true or false, got 'perhaps'"],
     [["--set", "deadlines=true", "--set", "deadline_level_ms=1=x"], "default deadline by level of model"],
-    [["--rate-limit", "execution_count"], "--rate-limit: expected deadlines, got 'execution_count'"],
-    [
-      ["--rate-limit", "deadlines", "--rate-limit-resource", "gpu:1"],
-      "--rate-limit-resource: expected cores:<count>, got 'gpu:1'",
-    ],
-    [["--rate-limit", "deadlines"], "is not in the trace, which has timed"],
   ])("refuses %j", async (args, message) => {
     const short = await record({ ...LOAD, count: 50 });
     const path = join(dirname(file), "plain.pbtxt");
