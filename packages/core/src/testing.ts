@@ -13,6 +13,7 @@ export {
   checkModel,
   type ModelReport,
 } from "./testing/check-model.js";
+export { type SchedulerDelay, withSchedulerDelay } from "./testing/delayed-schedulers.js";
 export {
   type FakeAnswers,
   type FakeModelOptions,

@@ -1,6 +1,6 @@
 import { type OnnxRuntimeOptions, onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { batch, type ModelConfig, type TensorSpec, Triton, TritonError } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
+import { VirtualClock, withSchedulerDelay } from "@tritonjs/core/testing";
 import type { SequenceStateOption } from "@tritonjs/core/types";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { onnxModel } from "../../../../examples/onnx-writer/onnx-writer.js";
@@ -17,7 +17,7 @@ describe("inputs that hold shapes", () => {
   let triton: Triton;
 
   beforeEach(() => {
-    triton = new Triton({ delayScheduler: 3 });
+    triton = withSchedulerDelay({ requests: 3 }, () => new Triton());
   });
 
   afterEach(() => triton.close());
@@ -112,7 +112,7 @@ describe("padded inputs", () => {
   });
 
   it("works for a module in a worker", async () => {
-    const triton = new Triton({ delayScheduler: 2 });
+    const triton = withSchedulerDelay({ requests: 2 }, () => new Triton());
     const handle = triton.bind({
       modelName: "mean",
       inputs: [x, mask],
@@ -139,7 +139,7 @@ describe("padded inputs", () => {
   });
 
   it("works for a model file", async () => {
-    const triton = new Triton({ delayScheduler: 2 });
+    const triton = withSchedulerDelay({ requests: 2 }, () => new Triton());
     const handle = triton.bind({
       modelName: "identity",
       inferFunc: onnxruntime({ model: identityOnnx("FLOAT", ["batch", "length"]) }),
@@ -161,12 +161,10 @@ describe("padded inputs", () => {
       "identity/1/model.onnx": identityOnnx("FLOAT", ["batch", "length"]),
     });
     const logger = { error() {}, warn() {}, info() {}, debug() {} };
-    await using triton = new Triton({
-      modelRepository: files.path,
-      delayScheduler: 2,
-      logger,
-      exitOnError: false,
-    });
+    await using triton = withSchedulerDelay(
+      { requests: 2 },
+      () => new Triton({ modelRepository: files.path, logger, exitOnError: false }),
+    );
     await triton.ready().catch(() => {});
     const [row] = await triton.service.repositoryIndex(false);
     if (row!.state !== "READY") return row!.reason;
@@ -341,7 +339,7 @@ describe("ragged inputs", () => {
   let triton: Triton;
 
   beforeEach(() => {
-    triton = new Triton({ delayScheduler: 3 });
+    triton = withSchedulerDelay({ requests: 3 }, () => new Triton());
   });
 
   afterEach(() => triton.close());
@@ -354,7 +352,7 @@ describe("ragged inputs", () => {
     it("answers as it does in Triton", async () => {
       const modelConfig = parseConfigText(scenario.config_pbtxt, scenario.id) as Partial<ModelConfig>;
       const requests = scenario.actions as unknown as { in: { X: { shape: number[]; data: number[] } } }[];
-      const server = new Triton({ delayScheduler: requests.length });
+      const server = withSchedulerDelay({ requests: requests.length }, () => new Triton());
       const handle = server.bind({
         modelName: scenario.id,
         inferFunc: onnxruntime({ model: Buffer.from(scenario.files["1/model.onnx"]!, "hex") }),

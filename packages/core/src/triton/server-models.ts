@@ -81,9 +81,8 @@ export class ServerModels {
       rateLimiter,
       tape,
       hostPolicies,
-      holdUntil: options.delayScheduler ?? (Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0),
-      backlogHoldUntil:
-        options.backlogDelayScheduler ?? (Number(process.env.TRITONSERVER_BACKLOG_DELAY_SCHEDULER) || 0),
+      holdUntil: Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0,
+      backlogHoldUntil: Number(process.env.TRITONSERVER_BACKLOG_DELAY_SCHEDULER) || 0,
       findMember: (name, version, namespace) => registry.findMember(name, version, namespace),
       callModels: callModels(registry),
       calls: new CallGraph(),

@@ -128,16 +128,6 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    * again. @default none
    */
   readonly rolloutDirectory?: string;
-  /**
-   * Number of requests that each dynamic or sequence batcher waits for before its first batch. It serves tests.
-   * @default the environment variable TRITONSERVER_DELAY_SCHEDULER, else 0
-   */
-  readonly delayScheduler?: number;
-  /**
-   * Number of requests in its backlog that each sequence batcher waits for, besides those of `delayScheduler`.
-   * @default the environment variable TRITONSERVER_BACKLOG_DELAY_SCHEDULER, else 0
-   */
-  readonly backlogDelayScheduler?: number;
 }
 
 export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
@@ -211,8 +201,6 @@ export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
   cudaMemoryPoolByteSize: "object",
   clock: "object",
   rolloutDirectory: "string",
-  delayScheduler: "number",
-  backlogDelayScheduler: "number",
 });
 
 /** Addresses of the default frontends: on this machine only, on Triton's ports. */

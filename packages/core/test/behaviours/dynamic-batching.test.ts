@@ -1,5 +1,5 @@
 import { batch, type InferOptions, type ModelOptions, Triton } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
+import { VirtualClock, withSchedulerDelay } from "@tritonjs/core/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { EchoModel, echo } from "../../../../test/support/echo-model.js";
 import { outcomeOf, outcomesOf } from "../../../../test/support/outcome.js";
@@ -81,7 +81,7 @@ describe("dynamic batching", () => {
     it("counts cancelled and expired requests towards that number", async () => {
       const clock = new VirtualClock();
       const model = new EchoModel();
-      const handle = await model.bind(new Triton({ clock, delayScheduler: 3 }));
+      const handle = await model.bind(withSchedulerDelay({ requests: 3 }, () => new Triton({ clock })));
       const given = new AbortController();
       const lost = outcomesOf([echo(handle, 1, { signal: given.signal }), echo(handle, 2, { timeoutMs: 1 })]);
       await clock.settle();
@@ -93,11 +93,11 @@ describe("dynamic batching", () => {
       expect(model.batches).toEqual([[3]]);
     });
 
-    it("takes the number from TRITONSERVER_DELAY_SCHEDULER when the option is unset", async () => {
+    it("takes the number from TRITONSERVER_DELAY_SCHEDULER unless the testing entry sets another one", async () => {
       vi.stubEnv("TRITONSERVER_DELAY_SCHEDULER", "2");
       const { clock, model, handle } = await served();
       const told = new EchoModel();
-      const other = await told.bind(new Triton({ clock, delayScheduler: 0 }));
+      const other = await told.bind(withSchedulerDelay({}, () => new Triton({ clock })));
       void echo(handle, 1);
       void echo(other, 1);
       await clock.advance(1000);

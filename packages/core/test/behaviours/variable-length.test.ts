@@ -7,7 +7,7 @@ import {
   Triton,
   type VariableLengthOptions,
 } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
+import { VirtualClock, withSchedulerDelay } from "@tritonjs/core/testing";
 import type { BatchInputSpec } from "@tritonjs/core/types";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseConfigText } from "../../../../test/golden/support/config-text.js";
@@ -260,7 +260,7 @@ describe("ragged batches", () => {
   let triton: Triton;
 
   beforeEach(() => {
-    triton = new Triton({ delayScheduler: 3 });
+    triton = withSchedulerDelay({ requests: 3 }, () => new Triton());
   });
 
   afterEach(() => triton.close());

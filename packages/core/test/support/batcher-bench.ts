@@ -3,6 +3,7 @@ import { sendRequest } from "../../../../test/support/send-request.js";
 import type { ModelOptions } from "../../src/config/model-options.js";
 import type { InferInit, RequestHandle } from "../../src/request/inference-request.js";
 import { VirtualClock } from "../../src/system/clock.js";
+import { withSchedulerDelay } from "../../src/testing/delayed-schedulers.js";
 import { Triton } from "../../src/triton/triton.js";
 import { outcomeText } from "./requests.js";
 import { ones } from "./tensors.js";
@@ -37,7 +38,9 @@ export class BatcherBench {
   execMs: number;
 
   private constructor(init: BatcherBenchInit) {
-    this.triton = new Triton({ clock: this.clock, delayScheduler: init.delayScheduler ?? 0 });
+    const { clock } = this;
+    const delay = { requests: init.delayScheduler ?? 0 };
+    this.triton = withSchedulerDelay(delay, () => new Triton({ clock }));
     this.execMs = init.execMs ?? 0;
     const { batcher = {}, maxBatchSize = 4, instances = 1 } = init;
     this.handle = this.triton.bind({

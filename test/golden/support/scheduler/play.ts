@@ -1,6 +1,6 @@
 import { basename, join } from "node:path";
 import { Triton, TritonError } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
+import { VirtualClock, withSchedulerDelay } from "@tritonjs/core/testing";
 import { identity, toInferFunc } from "../behaviours/behaviour.js";
 import { OnnxGraph } from "../behaviours/onnx-graph.js";
 import { ExecutionLog, Recorder } from "../behaviours/recorder.js";
@@ -36,13 +36,16 @@ async function playIn(folder: string, scenario: Scenario): Promise<Outcome> {
   const clock = new VirtualClock();
   const { TRITONSERVER_DELAY_SCHEDULER: held, TRITONSERVER_BACKLOG_DELAY_SCHEDULER: heldBacklog } =
     scenario.env;
-  const triton = new Triton({
-    clock,
-    delayScheduler: Number(held ?? 0),
-    backlogDelayScheduler: Number(heldBacklog ?? 0),
-    responseCache: cacheOf(scenario.server_flags),
-    ...rateLimitOf(scenario.server_flags),
-  });
+  const delay = { requests: Number(held ?? 0), backlog: Number(heldBacklog ?? 0) };
+  const triton = withSchedulerDelay(
+    delay,
+    () =>
+      new Triton({
+        clock,
+        responseCache: cacheOf(scenario.server_flags),
+        ...rateLimitOf(scenario.server_flags),
+      }),
+  );
   const log = new ExecutionLog(clock);
   const graph = graphOf(scenario);
   const served: { handle: AnyHandle; readonly bind: () => AnyHandle }[] = [];

@@ -6,7 +6,6 @@ import { readPrototxt } from "@tritonjs/core/config";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { recordScheduling } from "@tritonjs/core/time-travel";
 import { beforeAll, describe, expect, it, onTestFinished, test } from "vitest";
-import { Random } from "../../../src/data/random.js";
 import { type ReplayFigures, replay } from "../../../src/trace/predict.js";
 import { readTrace } from "../../../src/trace/read-trace.js";
 import { type Recording, recordingOf } from "../../../src/trace/recording.js";

@@ -7,7 +7,6 @@ import type { Backend } from "@tritonjs/core/backend";
 import ndarray from "ndarray";
 import { KEPT } from "../../../../../../test/support/temporary-folder.js";
 import { Random } from "../../../../src/data/random.js";
-import { SharedCores } from "../../../../src/simulate/shared-cores.js";
 import { SimulationClock } from "../../../../src/simulate/simulation-clock.js";
 
 /** A model under load on a virtual clock. */
