@@ -20,7 +20,7 @@ export type {
   ExecutorContext,
   InputCheck,
   ModelDescription,
-  ModelSource,
+  ModelFiles,
   ParameterTable,
   ParameterUse,
   TypedBackend,

@@ -53,6 +53,7 @@ export type {
   ShareRequest,
 } from "./config/model-options.js";
 export type { SequenceStateOption } from "./config/sequence-options.js";
+export type { LoadParameters, ModelControlMode, UnloadParameters } from "./extension/model-source.js";
 export type { FrontendThreads } from "./frontend/serve-frontends.js";
 export type {
   JsMetricLabels,
@@ -76,12 +77,7 @@ export type { CacheUsage } from "./observe/model-families.js";
 export type { RequestArrival } from "./observe/request-trace.js";
 export type { Cut, CutReason, FailureNote } from "./observe/statistics.js";
 export type { TraceLevel, TraceLevelOption, TraceSettings } from "./observe/trace-settings.js";
-export type {
-  BackendConfig,
-  LoadParameters,
-  ModelControlMode,
-  UnloadParameters,
-} from "./repository/repository-options.js";
+export type { BackendConfig } from "./repository/repository-options.js";
 export type { ResponseParameters } from "./request/inference-response.js";
 export type { MemoryRefusals, MemoryUsage, UnpackFaultKind } from "./request/request-memory.js";
 export type { EvictionListener, EvictionReason, RequestScope } from "./request-info.js";

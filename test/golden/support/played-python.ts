@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { TritonError } from "@tritonjs/core";
-import { type BackendFactory, callbackExecutor, type ModelSource } from "@tritonjs/core/backend";
+import { type BackendFactory, callbackExecutor, type ModelFiles } from "@tritonjs/core/backend";
 import type { PlayedModel } from "./behaviours/behaviour.js";
 
 /** Makes a callback that behaves like the code of a Python model; throws when loading that code would fail. */
-export type PlayPython = (code: string, source: ModelSource) => (model: PlayedModel) => unknown;
+export type PlayPython = (code: string, source: ModelFiles) => (model: PlayedModel) => unknown;
 
 /**
  * The backend `python` of the recordings: callbacks play the code of a model.

@@ -5,7 +5,7 @@ import {
   type ExecutionResult,
   type Executor,
   findModelFile,
-  type ModelSource,
+  type ModelFiles,
 } from "@tritonjs/core/backend";
 import {
   DeclaredParameters,
@@ -206,7 +206,7 @@ function optionsOfTensors(config: ModelConfig, layout: string): ImageOptions {
  *
  * @throws TritonError INVALID_ARG for a file without a JSON object of options, NOT_FOUND without the file
  */
-async function readSteps(source: ModelSource): Promise<Partial<ImageOptions>> {
+async function readSteps(source: ModelFiles): Promise<Partial<ImageOptions>> {
   const { name, config } = source;
   const { path } = await findModelFile(source, [config.defaultModelFilename]);
   let got: string;

@@ -5,8 +5,8 @@ import {
   type BackendFactory,
   findModelFile,
   hostingOf,
+  type ModelFiles,
   type ModelLocation,
-  type ModelSource,
 } from "@tritonjs/core/backend";
 import { notFound, readFileInThread } from "@tritonjs/core/internal";
 import { assertInside, linkedDirectories } from "@tritonjs/core/internal/worker";
@@ -53,7 +53,7 @@ const onnxRuntimeBackend = ONNX_PARAMETERS.declaredBy(
   PROVIDER_OPTIONS,
 );
 
-async function openRepositoryModel(source: ModelSource, backendName?: string): Promise<OnnxBackend> {
+async function openRepositoryModel(source: ModelFiles, backendName?: string): Promise<OnnxBackend> {
   const model = await modelFile(source);
   await assertInside(source.directory, configBeside(model), linkedDirectories(source.settings));
   const { size: bytes } = await stat(model);
@@ -143,7 +143,7 @@ const PADDLE = "paddle2onnx --model_dir <directory> --model_filename model.pdmod
 const SAVED_MODEL = "python -m tf2onnx.convert --saved-model <directory> --output model.onnx";
 
 /** The error for a file that only OpenVINO reads: what to convert, and by which command. */
-function refused({ name }: ModelSource, path: string): TritonError {
+function refused({ name }: ModelFiles, path: string): TritonError {
   const how = path.endsWith(".pdmodel")
     ? `convert it: ${PADDLE}`
     : path.endsWith(".saved_model")

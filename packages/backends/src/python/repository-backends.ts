@@ -16,7 +16,7 @@ import {
   findModelFile,
   hostingOf,
   joinInputs,
-  type ModelSource,
+  type ModelFiles,
 } from "@tritonjs/core/backend";
 import {
   loadTimeoutMs,
@@ -65,7 +65,7 @@ export function sharedBackend(path: string, backendName: string): BackendFactory
  * @throws TritonError INVALID_ARG for settings and parameters of the model that Python cannot have
  */
 async function pythonModel(
-  source: ModelSource,
+  source: ModelFiles,
   path: string,
   backendName: string,
   isShared: boolean,
@@ -123,14 +123,14 @@ function assertStubName(name: string): void {
   throw errorFor("INVALID_CONFIG", "Invalid stub name: contains invalid characters");
 }
 
-function stubTimeoutSeconds({ settings }: ModelSource): number {
+function stubTimeoutSeconds({ settings }: ModelFiles): number {
   const text = settings["stub-timeout-seconds"];
   const seconds = text === undefined ? STUB_TIMEOUT_SECONDS : Number(text);
   if (seconds > 0 && Number.isFinite(seconds)) return seconds;
   throw errorFor("INVALID_CONFIG", "stub-timeout-seconds can't be smaller than or equal to zero.");
 }
 
-async function modelFile(source: ModelSource): Promise<string> {
+async function modelFile(source: ModelFiles): Promise<string> {
   const { defaultModelFilename } = source.config;
   const name = defaultModelFilename === "" ? "model.py" : defaultModelFilename;
   if (!name.endsWith(".py")) {
@@ -241,7 +241,7 @@ function merged(whole: Execution): Execution {
  * @throws TritonError INVALID_ARG for invalid parameters, INTERNAL for an archive that cannot be unpacked
  */
 async function findPython(
-  { name, directory, config, settings }: Pick<ModelSource, "name" | "directory" | "config" | "settings">,
+  { name, directory, config, settings }: Pick<ModelFiles, "name" | "directory" | "config" | "settings">,
   unpackWithinMs: number,
 ): Promise<FoundPython> {
   const forced = PYTHON_PARAMETERS.text({ config }, "FORCE_CPU_ONLY_INPUT_TENSORS");

@@ -4,7 +4,7 @@ import type {
   Executor,
   ExecutorContext,
   ModelDescription,
-  ModelSource,
+  ModelFiles,
 } from "@tritonjs/core/backend";
 import type { AutoCompleteConfig } from "@tritonjs/core/config";
 import { DeclaredParameters, wrongParameter } from "@tritonjs/core/internal";
@@ -149,7 +149,7 @@ export const remoteBackend: BackendFactory = PARAMETERS.declaredBy((source) =>
  *
  * @throws TritonError INVALID_ARG that names the parameter, the expected and the given value.
  */
-export function remoteOptionsOf(source: Pick<ModelSource, "name" | "config" | "settings">): RemoteOptions {
+export function remoteOptionsOf(source: Pick<ModelFiles, "name" | "config" | "settings">): RemoteOptions {
   const text = (key: RemoteParameter) => PARAMETERS.text(source, key);
   const urls = (text("urls") ?? "").split(/[\s,]+/).filter((url) => url !== "");
   if (urls.length === 0)

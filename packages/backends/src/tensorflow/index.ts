@@ -2,7 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Backend, BackendFactory, ModelDescription, ModelSource } from "@tritonjs/core/backend";
+import type { Backend, BackendFactory, ModelDescription, ModelFiles } from "@tritonjs/core/backend";
 import { findModelFile, hostingOf, workerExecutor } from "@tritonjs/core/backend";
 import type { InstancePlace } from "@tritonjs/core/internal";
 import {
@@ -168,7 +168,7 @@ const tensorflowBackend = PARAMETERS.declaredBy(async (source) => {
   };
 });
 
-async function modelPath(source: ModelSource): Promise<string> {
+async function modelPath(source: ModelFiles): Promise<string> {
   const { path, isDirectory } = await findModelFile(source, [
     "model.json",
     "model.savedmodel",
@@ -187,7 +187,7 @@ async function modelPath(source: ModelSource): Promise<string> {
   throw notFound(join(path, "saved_model.pb"), source.name);
 }
 
-function optionsOf({ name, config }: ModelSource): Omit<TensorflowOptions, "model"> {
+function optionsOf({ name, config }: ModelFiles): Omit<TensorflowOptions, "model"> {
   const signature = PARAMETERS.text({ config }, "TF_SIGNATURE_DEF");
   const runtime = PARAMETERS.text({ config }, "runtime");
   if (runtime !== undefined && !TENSORFLOW_RUNTIMES.includes(runtime as TensorflowRuntime)) {

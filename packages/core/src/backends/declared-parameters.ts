@@ -1,7 +1,7 @@
 import { errorFor, type ModelConfig } from "@tritonjs/protocol";
 import { SCHEDULING_PARAMETERS } from "../config/model-options.js";
 import { SUBSTITUTED } from "../config/substitutes.js";
-import type { BackendFactory, ModelSource, ParameterTable, ParameterUse } from "../instance/backend.js";
+import type { BackendFactory, ModelFiles, ParameterTable, ParameterUse } from "../instance/backend.js";
 import { RESIDENCY_PARAMETERS } from "../model/resident-models.js";
 
 /** Begins paths of a configuration that are below the directory of the model, as in Triton. */
@@ -57,11 +57,11 @@ export class DeclaredParameters<K extends string> {
 
   /** Makes a factory declare its own parameters. {@link SHARED_PARAMETERS} are added to those of every backend. */
   declaredBy(
-    create: (source: ModelSource) => ReturnType<BackendFactory>,
+    create: (source: ModelFiles) => ReturnType<BackendFactory>,
     acceleratorParameters: ParameterTable = {},
   ): BackendFactory {
     const declared = { parameters: this.own, acceleratorParameters };
-    return Object.assign((source: ModelSource) => create(source), declared);
+    return Object.assign((source: ModelFiles) => create(source), declared);
   }
 }
 

@@ -7,7 +7,7 @@ import {
   type ModelConfig,
 } from "@tritonjs/protocol";
 import { type AutoCompleteConfig, completeBy } from "../config/auto-complete-config.js";
-import type { Backend, BackendFactory, Executor, ExecutorContext, ModelSource } from "../instance/backend.js";
+import type { Backend, BackendFactory, Executor, ExecutorContext, ModelFiles } from "../instance/backend.js";
 import type { ModuleOptions } from "../instance/import-callable.js";
 import { StepwiseExecutor } from "../instance/stepwise-executor.js";
 import { serverHost } from "../worker/backend-executors.js";
@@ -43,7 +43,7 @@ interface BackendModule {
 
 /** The backend that runs a model with a module: that of the model, or the one that models of a backend share. */
 export async function moduleBackend(
-  source: ModelSource,
+  source: ModelFiles,
   { path, directory, backendName }: BackendModule,
 ): Promise<Backend> {
   const module = pathToFileURL(path).href;
@@ -116,7 +116,7 @@ function assertFitsSteps(config: ModelConfig): void {
  */
 function probeModule(
   module: string,
-  { name, version, config, autoComplete, warn }: ModelSource,
+  { name, version, config, autoComplete, warn }: ModelFiles,
   hosting: InstanceHosting,
   loadTimeoutMs: number,
 ): Promise<ModuleProbe> {

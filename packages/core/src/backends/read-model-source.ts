@@ -9,13 +9,13 @@ import {
 } from "@tritonjs/protocol";
 import { hostingProblems, SCHEDULING_PARAMETERS } from "../config/model-options.js";
 import { SUBSTITUTED } from "../config/substitutes.js";
-import type { ModelSource } from "../instance/backend.js";
+import type { ModelFiles } from "../instance/backend.js";
 import { assertInRepository, assertLinksInRepository, isInside } from "../system/files.js";
 import { type DeclaredParameters, SHARED_PARAMETERS } from "./declared-parameters.js";
 
 /** The fields of a model that locate its file. */
 export type ModelLocation = Pick<
-  ModelSource,
+  ModelFiles,
   "name" | "directory" | "versionDirectory" | "config" | "settings"
 >;
 
@@ -97,7 +97,7 @@ export function notFound(path: string, name: string): TritonError {
  * ```
  */
 export function hostingOf(
-  { config, settings }: Pick<ModelSource, "config" | "settings">,
+  { config, settings }: Pick<ModelFiles, "config" | "settings">,
   possible: readonly Isolation[],
   isNative: boolean,
 ): InstanceHosting {
@@ -122,7 +122,7 @@ export function hostingOf(
  * @throws TritonError INVALID_ARG unless the value is a number above 0
  */
 export function loadTimeoutMs(
-  { config, settings }: Pick<ModelSource, "config" | "settings">,
+  { config, settings }: Pick<ModelFiles, "config" | "settings">,
   defaultSeconds: number,
 ): number {
   const text = SHARED_PARAMETERS.text({ config, settings }, "load_timeout_seconds");

@@ -1,10 +1,14 @@
+import { errorFor, type ModelConfig } from "@tritonjs/protocol";
 import type { Residence, TenantModel } from "../model/residence.js";
 import type { CollectedFamily } from "../observe/metric-families.js";
 import { settledWithin } from "../system/clock.js";
 import type { Extension, ExtensionParts, ExtensionServer } from "./extension.js";
+import { boundModels, type ModelSource } from "./model-source.js";
 
 /** The extensions of one server, in the order in which the program lists them. */
 export class AttachedExtensions {
+  /** Where models come from that the program does not bind. */
+  readonly source: ModelSource;
   readonly #server: ExtensionServer;
   readonly #parts: readonly ExtensionParts[];
   #started: Promise<unknown> = Promise.resolve();
@@ -12,6 +16,17 @@ export class AttachedExtensions {
   constructor(extensions: readonly Extension[], server: ExtensionServer) {
     this.#server = server;
     this.#parts = extensions.map((extension) => extension.attach(server));
+    const sources = this.#parts.flatMap(({ models }, i) =>
+      models ? [{ models, name: extensions[i]!.name }] : [],
+    );
+    if (sources.length > 1) {
+      const names = sources.map(({ name }) => `'${name}'`).join(" and ");
+      throw errorFor(
+        "INVALID_OPTION",
+        `extensions: expected at most one with models of its own, got ${names}`,
+      );
+    }
+    this.source = sources[0]?.models ?? boundModels(server.registry);
   }
 
   /** Starts all of them. `started` has the first failure. */
@@ -35,6 +50,10 @@ export class AttachedExtensions {
       if (residence !== undefined) return residence;
     }
     return undefined;
+  }
+
+  startsOnDisk(config: ModelConfig): boolean {
+    return this.#parts.some((parts) => parts.startsOnDisk?.(config));
   }
 
   /** @param limitMs milliseconds after which the server no longer waits for an extension */

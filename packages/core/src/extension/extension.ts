@@ -1,9 +1,15 @@
+import type { ModelConfig } from "@tritonjs/protocol";
+import type { Gpus } from "../config/gpus.js";
+import type { ModelPlan } from "../model/model-server.js";
+import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { Residence, TenantModel } from "../model/residence.js";
 import type { Log } from "../observe/log.js";
 import type { CollectedFamily } from "../observe/metric-families.js";
 import type { RequestTracer } from "../observe/request-trace.js";
 import type { Clock } from "../system/clock.js";
+import type { HostPolicies } from "../system/host-policy.js";
+import type { ModelSource } from "./model-source.js";
 
 /**
  * An extension of a server: `new Triton({ extensions: [...] })`. What goes beyond running models is one, whether it comes
@@ -35,8 +41,20 @@ export interface ExtensionServer {
   readonly clock: Clock;
   /** The models in service, and the look-ups of the protocol. */
   readonly registry: ModelRegistry;
+  /** GPUs that instance groups may name. */
+  readonly gpus: Gpus;
+  /** Settings for instances by policy or device. */
+  readonly hostPolicies: HostPolicies;
   /** Log of a part, whose name each line has. */
   log(part: string): Log;
+  /**
+   * Makes a version of a model, which begins to load. Add it to the registry to let requests find it.
+   *
+   * @throws TritonError INVALID_ARG for a configuration that cannot be served
+   */
+  create(plan: ModelPlan): ModelVersion;
+  /** True for a model that is not in memory when it comes into service, as an extension decides. */
+  startsOnDisk(config: ModelConfig): boolean;
 }
 
 /**
@@ -67,4 +85,10 @@ export interface ExtensionParts {
   // Residence.
   /** Decides when the instances of a version are in memory. Undefined for a version that is always there. */
   admit?(model: TenantModel): Residence | undefined;
+  /** True for a model whose versions `admit` keeps on disk until they are needed. Such a model is read without opening it. */
+  startsOnDisk?(config: ModelConfig): boolean;
+
+  // Models.
+  /** Models that load and unload while the server runs. At most one extension of a server has them. */
+  readonly models?: ModelSource;
 }

@@ -18,10 +18,10 @@ import {
 } from "@tritonjs/protocol";
 import { namingModel } from "../callback/callback-error.js";
 import type { TensorCallOptions } from "../callback/infer-func.js";
+import type { StartUp } from "../extension/model-source.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { RequestTrace } from "../observe/request-trace.js";
-import type { StartUp } from "../repository/model-repository.js";
 import { InferenceRequest, type RequestHandle } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import { readScalarOptions } from "../request-info.js";

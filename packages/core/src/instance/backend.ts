@@ -141,7 +141,7 @@ export interface TypedBackend<I extends readonly TensorSpec[], O extends readonl
 }
 
 /** A version of a model in a repository: the argument of its backend's factory. */
-export interface ModelSource {
+export interface ModelFiles {
   readonly name: string;
   readonly version: number;
   /** Directory of the model. */
@@ -189,7 +189,7 @@ export type ParameterTable = Readonly<Record<string, ParameterUse>>;
  * ```
  */
 export interface BackendFactory {
-  (source: ModelSource): Backend | Promise<Backend>;
+  (source: ModelFiles): Backend | Promise<Backend>;
   /** The parameters of a model that it reads. @default none is declared */
   readonly parameters?: ParameterTable;
   /** Parameters of `optimization.execution_accelerators`. @default none is declared */

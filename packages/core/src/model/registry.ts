@@ -20,8 +20,12 @@ export class ModelRegistry {
   readonly #routers = new Map<string, { readonly namespace: string; readonly router: VersionRouter }>();
   #following = false;
 
-  /** @param namespacing true if models of several repositories may have one name */
-  constructor(readonly namespacing = false) {}
+  /** @param hasNamespaces tells whether models of several places may have one name */
+  constructor(private readonly hasNamespaces: () => boolean = () => false) {}
+
+  get namespacing(): boolean {
+    return this.hasNamespaces();
+  }
 
   /** Adds a version, which replaces one of the same number. */
   add(version: RegisteredVersion): void {

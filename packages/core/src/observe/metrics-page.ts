@@ -21,8 +21,6 @@ import {
   type MeteredModel,
   type MeteredRequestMemory,
   modelFamilies,
-  type RepositoryFailures,
-  repositoryFamilies,
   requestMemoryFamilies,
   traceFamilies,
 } from "./model-families.js";
@@ -65,8 +63,6 @@ interface MetricsSources {
   readonly cache?: (() => CacheUsage | undefined) | undefined;
   /** Whether the response cache answers. @default no metrics of it */
   readonly cacheGuard?: MeteredCache | undefined;
-  /** Failures in the model repositories. @default no metrics of them */
-  readonly repository?: () => RepositoryFailures | undefined;
   /** Metrics of extensions. @default none */
   readonly extensions?: () => readonly CollectedFamily[];
 }
@@ -235,7 +231,6 @@ export class MetricsPage {
       memory,
       cache,
       cacheGuard,
-      repository,
       tracing,
     } = this.sources;
     const models = () => this.#models ?? this.sources.models();
@@ -250,7 +245,6 @@ export class MetricsPage {
       ...(allowCpuMetrics ? new MachineMetrics(cuda).families() : []),
       ...(cache === undefined ? [] : cacheFamilies(cache)),
       ...(cacheGuard === undefined ? [] : cacheGuardFamilies(cacheGuard)),
-      ...(repository === undefined ? [] : repositoryFamilies(repository)),
       ...latencyFamilies(models, config),
     ];
   }

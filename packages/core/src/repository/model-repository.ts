@@ -1,20 +1,25 @@
 import { resolve } from "node:path";
 import { errorFor, type ModelIndexEntry, statusText, TritonError } from "@tritonjs/protocol";
 import { readSubstitutes, SUBSTITUTED } from "../config/substitutes.js";
+import type { Extension } from "../extension/extension.js";
+import {
+  controlDisabled,
+  indexEntry,
+  type LoadParameters,
+  type ModelControlMode,
+  type ModelSource,
+  type StartUp,
+  type UnloadParameters,
+} from "../extension/model-source.js";
 import type { RegisteredVersion } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
-import type { RepositoryFailures } from "../observe/model-families.js";
 import { everyMs, quietTimers, type Timer } from "../system/clock.js";
 import { checkModelName, compareIds, keyOf, type ModelId, type ModelKey } from "./dependencies.js";
 import { OverrideDirectory } from "./model-directory.js";
 import { RepositoryAgents } from "./repository-agents.js";
 import { type LoadedModel, ModelLoader, RepositoryChanges } from "./repository-changes.js";
-import {
-  type LoadParameters,
-  type RepositoryOptions,
-  startupModels,
-  type UnloadParameters,
-} from "./repository-options.js";
+import { type RepositoryFailures, repositoryFamilies } from "./repository-families.js";
+import { type RepositoryOptions, startupModels } from "./repository-options.js";
 import { pollResult, RepositoryPoller, type RepositoryServer, RepositoryState } from "./repository-poller.js";
 import { MappedSource, type RepositorySource } from "./repository-source.js";
 
@@ -25,8 +30,10 @@ const POLL_JITTER = 0.2;
 const CHECK_EVERY_MS = 10_000;
 
 /** The models of one or several repositories: those that exist, and those in service. */
-export class ModelRepository {
-  readonly startUp: StartUp;
+export class ModelRepository implements ModelSource {
+  readonly controlMode: ModelControlMode;
+  readonly namespacing: boolean;
+  readonly startUp: RepositoryStart;
   readonly #state: RepositoryState;
   readonly #poller: RepositoryPoller;
   readonly #agents: RepositoryAgents;
@@ -42,13 +49,20 @@ export class ModelRepository {
     private readonly options: RepositoryOptions,
     private readonly server: RepositoryServer,
   ) {
+    this.controlMode = options.modelControlMode ?? "none";
+    this.namespacing = options.modelNamespacing ?? false;
     this.#state = new RepositoryState(options, server);
     this.#mayCheck = everyMs(server.clock, CHECK_EVERY_MS);
     this.#agents = new RepositoryAgents(options, server.log.of("repo_agent"), server.clock);
     this.#poller = new RepositoryPoller(this.#state, this.#agents);
     this.#changes = new RepositoryChanges(this.#state, new ModelLoader(options, server));
     if (options.substitutes !== undefined) readSubstitutes(options.substitutes);
-    this.startUp = new StartUp(() => this.#start(), options, this.#state.log);
+    this.startUp = new RepositoryStart(options, this.#state.log);
+  }
+
+  /** Begins to load the models of the start. */
+  start(): void {
+    void this.startUp.run(() => this.#start());
   }
 
   /**
@@ -87,7 +101,7 @@ export class ModelRepository {
    * a model that does not exist or whose configuration is rejected, INVALID_ARG with the state of each version that
    * could not be loaded, and for names that cannot be directories.
    */
-  async loadModel(
+  async load(
     name: string,
     { config, files }: LoadParameters = {},
     fromNetwork = false,
@@ -125,7 +139,7 @@ export class ModelRepository {
    * @returns when no version takes requests any more; `ended` resolves when the requests in flight are answered
    * @throws TritonError UNAVAILABLE unless the mode is `explicit`.
    */
-  async unloadModel(
+  async unload(
     name: string,
     { unloadDependents = false }: UnloadParameters = {},
   ): Promise<{ readonly ended: Promise<void> }> {
@@ -235,11 +249,9 @@ export class ModelRepository {
     return this.#state.problemOfName(name);
   }
 
-  /** Failed loads by model, and failed polls; undefined without a repository. */
-  failures(): RepositoryFailures | undefined {
-    const { sources, pollFailures } = this.#state;
-    if (sources.length === 0) return undefined;
-    return { models: () => this.#state.failedLoads(), polls: pollFailures };
+  /** Failed loads by model, and failed polls. */
+  failures(): RepositoryFailures {
+    return { models: () => this.#state.failedLoads(), polls: this.#state.pollFailures };
   }
 
   /**
@@ -270,7 +282,7 @@ export class ModelRepository {
   }
 
   /** Retries ensembles that may have waited for a model that has been bound. */
-  recheckDependencies(): void {
+  bound(): void {
     const { models, invalid } = this.#state;
     if (invalid.size === 0) return;
     void this.#changes
@@ -318,10 +330,7 @@ export class ModelRepository {
 
   #assertExplicit(): void {
     if (this.options.modelControlMode === "explicit" && !this.#closed) return;
-    throw errorFor(
-      "MODEL_CONTROL_DISABLED",
-      "explicit model load / unload is not allowed if polling is enabled",
-    );
+    throw controlDisabled();
   }
 }
 
@@ -331,27 +340,46 @@ function pollFailure(name: string, cause: unknown): TritonError {
   return errorFor("FILE_NOT_READABLE", text, { cause });
 }
 
+/** Serves the models of directories. */
+export function repository(options: RepositoryOptions): Extension {
+  return {
+    name: "repository",
+    attach(server) {
+      const models = new ModelRepository(options, { ...server, log: server.log("model_lifecycle") });
+      const hasModels = [options.modelRepository ?? []].flat().length > 0;
+      return {
+        models,
+        start: () => models.start(),
+        drain: () => models.close(),
+        close: () => models.dispose(),
+        families: () => (hasModels ? repositoryFamilies(() => models.failures()) : []),
+      };
+    },
+  };
+}
+
 /** The reasons are already in the log, one line for each model. */
 const NOT_ALL = "failed to load all models";
 
-export class StartUp {
+class RepositoryStart implements StartUp {
   /** True until the start has ended, with success or not. */
   underWay = true;
   /** Whether the start failed before any model could be polled. The server then runs, but is never ready. */
   failed = false;
   readonly over: Promise<void>;
   readonly #exitOnError: boolean;
+  #end: () => void = () => {};
   #awaited = false;
   #error: TritonError | undefined;
 
-  /** @param start loads the models; returns the failures, one line for each model */
   constructor(
-    start: () => Promise<string[]>,
     { exitOnError = true }: RepositoryOptions,
     private readonly log: Log,
   ) {
     this.#exitOnError = exitOnError;
-    this.over = this.#run(start);
+    this.over = new Promise((resolve) => {
+      this.#end = resolve;
+    });
   }
 
   /** Resolves when the start succeeds, or when its failure is allowed. @throws TritonError that names all failures */
@@ -361,7 +389,8 @@ export class StartUp {
     if (this.#error !== undefined && this.#exitOnError) throw this.#error;
   }
 
-  async #run(start: () => Promise<string[]>): Promise<void> {
+  /** @param start loads the models; returns the failures, one line for each model */
+  async run(start: () => Promise<string[]>): Promise<void> {
     try {
       // The program may bind models next that are members of ensembles in the repository.
       await Promise.resolve();
@@ -380,16 +409,14 @@ export class StartUp {
       if (!isThrown && this.#error.reason !== "SERVER_STOPPING") this.log.error(statusText(error));
     } finally {
       this.underWay = false;
+      this.#end();
     }
   }
 }
 
 function rowOf(one: RegisteredVersion): ModelIndexEntry {
-  const { name, version, state, reason: why, config, crashReason } = one;
-  if (state === "READY" && crashReason !== undefined) {
-    return { name, version: String(version), state: "UNAVAILABLE", reason: crashReason };
-  }
-  const substitute = state === "READY" ? config?.parameters[SUBSTITUTED]?.stringValue : undefined;
-  const reason = substitute === undefined ? why : `a substitute ${substitute}`;
-  return { name, version: String(version), state, ...(reason === "" ? {} : { reason }) };
+  const entry = indexEntry(one);
+  const substitute = one.config?.parameters[SUBSTITUTED]?.stringValue;
+  if (entry.state !== "READY" || substitute === undefined) return entry;
+  return { ...entry, reason: `a substitute ${substitute}` };
 }

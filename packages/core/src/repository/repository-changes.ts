@@ -567,7 +567,7 @@ export class ModelLoader {
   ): Promise<ModelVersion> {
     const { registry, log } = this.server;
     // A model that stays on disk is described without opening it.
-    const opens = loadsNow || this.server.residents?.startsOnDisk(polled.config) !== true;
+    const opens = loadsNow || !this.server.startsOnDisk(polled.config);
     const { plan, close } = await planVersion(polled, version, this.options, this.server, opens);
     let model: ModelVersion;
     try {

@@ -1,10 +1,8 @@
 import { errorFor, type ModelConfig } from "@tritonjs/protocol";
 import type { Substitute } from "../config/substitutes.js";
+import type { ModelControlMode } from "../extension/model-source.js";
 import type { BackendFactory } from "../instance/backend.js";
 import type { ResidencyOptions } from "../model/resident-models.js";
-
-/** When models of a repository load and unload: at the start only, when their directories change, or on request. */
-export type ModelControlMode = "none" | "poll" | "explicit";
 
 /** Settings of backends by the name of the backend. The empty name is for all backends. */
 export type BackendConfig = Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -110,20 +108,6 @@ export function startupModels({
     "INVALID_OPTION",
     "Wildcard model name '*' must be the ONLY startup model if specified at all.",
   );
-}
-
-/** Parameters of a load that replace the contents of the model's directory. */
-export interface LoadParameters {
-  /** The configuration in JSON, instead of `config.pbtxt`. */
-  readonly config?: string | undefined;
-  /** Files of the model by path (`1/model.onnx`), instead of all files on disk. Requires `config`. */
-  readonly files?: ReadonlyMap<string, Uint8Array> | undefined;
-}
-
-/** Parameters of an unload. */
-export interface UnloadParameters {
-  /** Also unload the members that no other model needs and that were not loaded by their own names. */
-  readonly unloadDependents?: boolean | undefined;
 }
 
 /** Events of a model: it is about to load; it has loaded, or failed to load; it is about to unload; it has unloaded. */

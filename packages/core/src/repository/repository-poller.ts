@@ -1,29 +1,18 @@
-import { errorFor, type ModelConfig, statusText, TritonError } from "@tritonjs/protocol";
-import type { Gpus } from "../config/gpus.js";
-import type { ModelPlan } from "../model/model-server.js";
-import type { ModelVersion } from "../model/model-version.js";
-import type { ModelRegistry } from "../model/registry.js";
+import { errorFor, statusText, TritonError } from "@tritonjs/protocol";
+import type { ExtensionServer } from "../extension/extension.js";
 import type { Log } from "../observe/log.js";
-import type { FailedLoads } from "../observe/model-families.js";
-import type { Clock } from "../system/clock.js";
-import type { HostPolicies } from "../system/host-policy.js";
 import { Dependencies, keyOf, type ModelId, type ModelKey, nameOf } from "./dependencies.js";
 import type { ModelCopy } from "./model-copy.js";
 import type { ModelTimes, OverrideDirectory } from "./model-directory.js";
 import { memberNames, type PolledModel, type PollTarget, pollModel } from "./poll-model.js";
 import type { RepositoryAgents } from "./repository-agents.js";
+import type { FailedLoads } from "./repository-families.js";
 import type { RepositoryOptions } from "./repository-options.js";
 import { type ModelPlace, openSources, type RepositorySource } from "./repository-source.js";
 
-export interface RepositoryServer {
-  readonly clock: Clock;
+/** The server of a repository, with the log of models that load. */
+export interface RepositoryServer extends Omit<ExtensionServer, "log"> {
   readonly log: Log;
-  readonly registry: ModelRegistry;
-  readonly gpus: Gpus;
-  readonly hostPolicies: HostPolicies;
-  /** Knows which models start on disk only. */
-  readonly residents?: { startsOnDisk(config: ModelConfig): boolean } | undefined;
-  create(plan: ModelPlan): ModelVersion;
 }
 
 /** The repositories and their models, as all parts of a repository know them. */

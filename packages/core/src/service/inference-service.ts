@@ -5,11 +5,11 @@ import type {
   ModelStatisticsReport,
   ServerMetadata,
 } from "@tritonjs/protocol";
+import type { LoadParameters, UnloadParameters } from "../extension/model-source.js";
 import type { QueueSnapshot } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
 import type { MetricsText } from "../observe/metrics-page.js";
 import type { Tracing } from "../observe/tracing.js";
-import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
 import type { InferenceRequest, RequestHandle } from "../request/inference-request.js";
 import type { RequestMemory } from "../request/request-memory.js";
 import type { RolloutReport } from "../rollout/rollout.js";

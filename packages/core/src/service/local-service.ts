@@ -7,6 +7,7 @@ import {
   type ServerMetadata,
 } from "@tritonjs/protocol";
 import { modelMetadata } from "../config/model-metadata.js";
+import type { LoadParameters, ModelSource, UnloadParameters } from "../extension/model-source.js";
 import type { ModelVersion } from "../model/model-version.js";
 import { parseVersion } from "../model/pick-version.js";
 import type { ModelRegistry } from "../model/registry.js";
@@ -15,12 +16,7 @@ import type { Log } from "../observe/log.js";
 import { applyMetricChange } from "../observe/metric-families.js";
 import type { MetricsPage, MetricsText } from "../observe/metrics-page.js";
 import type { Tracing } from "../observe/tracing.js";
-import type { ModelRepository } from "../repository/model-repository.js";
-import type {
-  LoadParameters,
-  RepositoryOptions,
-  UnloadParameters,
-} from "../repository/repository-options.js";
+import type { RepositoryOptions } from "../repository/repository-options.js";
 import type { RequestMemory } from "../request/request-memory.js";
 import type { RolloutReport, Rollouts } from "../rollout/index.js";
 import { SharedMemory } from "../shared-memory/shared-memory.js";
@@ -74,7 +70,7 @@ export class LocalService implements InferenceService {
   constructor(
     private readonly settings: ServiceSettings,
     { registry, log, tracing }: ServedModels,
-    private readonly repository: ModelRepository,
+    private readonly source: ModelSource,
     private readonly page: MetricsPage,
     readonly requestMemory: RequestMemory,
     { restrictions, allowedHosts }: Pick<LocalService, "restrictions" | "allowedHosts">,
@@ -93,7 +89,7 @@ export class LocalService implements InferenceService {
       for (const listener of this.#listeners) listener();
     };
     registry.onChange(tell);
-    void repository.startUp.over.then(tell);
+    void source.startUp.over.then(tell);
   }
 
   /** Reports from now on that the server is not ready. It still accepts requests. */
@@ -127,13 +123,13 @@ export class LocalService implements InferenceService {
   }
 
   isLive(): boolean {
-    return !this.repository.startUp.failed;
+    return !this.source.startUp.failed;
   }
 
   isReady(): boolean {
     const { strictReadiness = true, crashReadiness, readyWithOlderVersion } = this.settings;
-    const { repository } = this;
-    if (this.#refusesAll || this.#leaving || repository.startUp.underWay) return false;
+    const { source } = this;
+    if (this.#refusesAll || this.#leaving || source.startUp.underWay) return false;
     if (!strictReadiness) return true;
     const registry = this.#registry;
     const serves = ({ name, namespace }: RegisteredVersion) =>
@@ -146,7 +142,7 @@ export class LocalService implements InferenceService {
           one.reason === "unloaded" ||
           (readyWithOlderVersion === true && serves(one)),
       );
-    if (!settled || repository.lacksVersions) return false;
+    if (!settled || source.lacksVersions) return false;
     return crashReadiness !== "server" || registry.ready().every((one) => one.crashReason === undefined);
   }
 
@@ -167,7 +163,7 @@ export class LocalService implements InferenceService {
 
   async checkReady(): Promise<boolean> {
     if (!this.isReady()) return false;
-    this.repository.checkPresence();
+    this.source.checkPresence();
     if (this.settings.strictReadiness === false) return true;
     const countsCrashes = this.settings.crashReadiness === "server";
     const all = await Promise.all(
@@ -183,7 +179,7 @@ export class LocalService implements InferenceService {
   async modelReadiness(name: string, version: string): Promise<ModelReadiness> {
     parseVersion(version);
     this.assertOpen();
-    return modelReadiness(name, version, this.#registry, this.repository, this.log);
+    return modelReadiness(name, version, this.#registry, this.source, this.log);
   }
 
   model(name: string, version: string): ModelVersion {
@@ -221,7 +217,7 @@ export class LocalService implements InferenceService {
 
   async repositoryIndex(onlyReady: boolean): Promise<ModelIndexEntry[]> {
     this.assertOpen();
-    return this.repository.index(onlyReady);
+    return this.source.index(onlyReady);
   }
 
   async loadModel(name: string, parameters: LoadParameters): Promise<void> {
@@ -238,12 +234,12 @@ export class LocalService implements InferenceService {
       );
     }
     const fromNetwork = !this.settings.allowModelFileOverride;
-    await (await this.repository.loadModel(name, parameters, fromNetwork)).removed;
+    await (await this.source.load(name, parameters, fromNetwork)).removed;
   }
 
   async unloadModel(name: string, parameters: UnloadParameters): Promise<void> {
     this.assertOpen();
-    await this.repository.unloadModel(name, parameters);
+    await this.source.unload(name, parameters);
   }
 
   async changeRollout(name: string, request: Readonly<Record<string, unknown>>): Promise<RolloutReport> {
@@ -258,12 +254,12 @@ export class LocalService implements InferenceService {
 
   async registerModelRepository(path: string, modelNames?: Readonly<Record<string, string>>): Promise<void> {
     this.assertOpen();
-    await this.repository.register(path, modelNames);
+    await this.source.register(path, modelNames);
   }
 
   unregisterModelRepository(path: string): void {
     this.assertOpen();
-    this.repository.unregister(path);
+    this.source.unregister(path);
   }
 
   watch(listener: (change: ServiceChange) => void): () => void {
@@ -324,7 +320,7 @@ export class LocalService implements InferenceService {
   }
 
   get #refusesAll(): boolean {
-    return this.stopping || this.repository.startUp.failed;
+    return this.stopping || this.source.startUp.failed;
   }
 
   assertOpen(): void {

@@ -4,6 +4,7 @@ import {
   type ResponseStatistics,
   TritonError,
 } from "@tritonjs/protocol";
+import type { ModelSource } from "../extension/model-source.js";
 import type { ModelVersion } from "../model/model-version.js";
 import { parseVersion } from "../model/pick-version.js";
 import type { ModelRegistry } from "../model/registry.js";
@@ -198,7 +199,7 @@ export async function modelReadiness(
   name: string,
   version: string,
   registry: ModelRegistry,
-  repository: { problemOf(name: string): string | undefined },
+  source: Pick<ModelSource, "problemOf">,
   log: Log,
 ): Promise<ModelReadiness> {
   let model: ModelVersion;
@@ -207,7 +208,7 @@ export async function modelReadiness(
   } catch {
     return {
       ready: false,
-      reason: whyNotServed(name, version, registry) ?? repository.problemOf(name) ?? "",
+      reason: whyNotServed(name, version, registry) ?? source.problemOf(name) ?? "",
     };
   }
   const reason = await unreadyReason(model, log);

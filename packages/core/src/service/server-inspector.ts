@@ -1,11 +1,11 @@
 import type { ModelConfig, ModelStatisticsReport } from "@tritonjs/protocol";
+import type { ModelControlMode } from "../extension/model-source.js";
 import { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { ModelState, QueueSnapshot } from "../model/version-status.js";
 import type { CacheUsage, MeteredModel } from "../observe/model-families.js";
 import type { DeadlineClass, FailureNote, FailureReason, LatencyHistogram } from "../observe/statistics.js";
 import { LatencyWatch } from "../observe/statistics.js";
-import type { ModelControlMode } from "../repository/repository-options.js";
 import type { RolloutReport } from "../rollout/rollout.js";
 import type { SequenceCounts } from "../scheduler/scheduler.js";
 import type { SchedulingTape } from "../scheduler/scheduling-tape.js";

@@ -2,13 +2,13 @@ import type { Registry } from "prom-client";
 import { GuardedCache, MemoryCache } from "../cache/response-cache.js";
 import { type Gpus, GpusOrCpu, listedGpus, MachineGpus } from "../config/gpus.js";
 import { checkShares, type ShareOptions } from "../config/model-options.js";
-import type { AttachedExtensions } from "../extension/attached-extensions.js";
 import { callModels } from "../in-process/stream-in-process.js";
 import type { ModelControl } from "../instance/backend.js";
 import { createRateLimiter } from "../instance/rate-limiter.js";
 import { CallGraph, type ModelPlan, type ModelServer, sharedByAll } from "../model/model-server.js";
 import { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
+import type { Residence, TenantModel } from "../model/residence.js";
 import { ResidentModels } from "../model/resident-models.js";
 import type { Log } from "../observe/log.js";
 import { DEFAULT_METRICS_CONFIG } from "../observe/metric-families.js";
@@ -21,16 +21,31 @@ import type { Clock } from "../system/clock.js";
 import { type HostPolicies, hostPolicyWarnings } from "../system/host-policy.js";
 import type { TritonOptions } from "./triton-options.js";
 
+/** The server as its models see it. */
+interface ModelsServer {
+  readonly clock: Clock;
+  readonly registry: ModelRegistry;
+  /** Log of the models. */
+  readonly log: Log;
+  /** Gives a version a place in memory, as an extension decides. */
+  admit(this: void, model: TenantModel): Residence | undefined;
+  /** Loads and unloads models on behalf of other models. */
+  readonly control: ModelControl;
+  /** Registry for metrics that models define themselves. */
+  metrics(this: void): Registry;
+}
+
 /** Makes model versions from their own parts and the parts that the server shares among all of them. */
 export class ServerModels {
+  readonly clock: Clock;
+  readonly registry: ModelRegistry;
+  readonly log: Log;
   readonly gpus: Gpus;
   readonly hostPolicies: HostPolicies;
   readonly tracing: Tracing | undefined;
   readonly cuda: CudaPools;
   readonly residents: ResidentModels;
   readonly tape: SchedulingTape | undefined;
-  /** Loads and unloads models of the repository, once the repository exists. */
-  control: ModelControl | undefined;
   /** Called with a model whose configuration has a rollout. */
   onRollout: ((model: ModelPlan) => void) | undefined;
   readonly #shared: ModelServer;
@@ -38,19 +53,10 @@ export class ServerModels {
   readonly #shares: ShareOptions | undefined;
   readonly #ledger = new ShareLedger();
 
-  /**
-   * @param clock clock of the server
-   * @param log log of the models
-   * @param metrics registry for metrics that models define themselves
-   */
-  constructor(
-    options: TritonOptions,
-    readonly clock: Clock,
-    readonly registry: ModelRegistry,
-    extensions: AttachedExtensions,
-    readonly log: Log,
-    metrics: () => Registry,
-  ) {
+  constructor(options: TritonOptions, { clock, registry, log, admit, control, metrics }: ModelsServer) {
+    this.clock = clock;
+    this.registry = registry;
+    this.log = log;
     const { responseCache: cache, hostPolicies = {}, shares } = options;
     checkShares(shares);
     this.#shares = shares;
@@ -88,8 +94,9 @@ export class ServerModels {
       calls: new CallGraph(),
       log,
       metrics,
+      control,
       cuda: this.cuda,
-      residents: { admit: (model) => this.residents.admit(model) ?? extensions.admit(model) },
+      residents: { admit: (model) => this.residents.admit(model) ?? admit(model) },
       adapt: (plan) => this.#adapt(plan),
       metricsConfig: { ...DEFAULT_METRICS_CONFIG, ...options.metricsConfig },
     };
@@ -98,7 +105,7 @@ export class ServerModels {
   }
 
   create(plan: ModelPlan): ModelVersion {
-    return new ModelVersion(this.#adapt(plan), { ...this.#shared, control: this.control });
+    return new ModelVersion(this.#adapt(plan), this.#shared);
   }
 
   #adapt(given: ModelPlan): ModelPlan {

@@ -1,6 +1,7 @@
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import { changedGroups } from "../bind/plan-executors.js";
 import { AttachedExtensions } from "../extension/attached-extensions.js";
+import type { ModelSource, StartUp } from "../extension/model-source.js";
 import { resolveSecurity } from "../frontend/security.js";
 import {
   type Frontend,
@@ -14,7 +15,7 @@ import { ModelRegistry } from "../model/registry.js";
 import { createLog, type OpenLog } from "../observe/create-log.js";
 import { GpuMetrics } from "../observe/machine-metrics.js";
 import { MetricsPage } from "../observe/metrics-page.js";
-import { ModelRepository, type StartUp } from "../repository/model-repository.js";
+import { repository } from "../repository/model-repository.js";
 import { RequestMemory } from "../request/request-memory.js";
 import type { Rollouts } from "../rollout/index.js";
 import { createAuthentication } from "../service/access-control.js";
@@ -29,8 +30,8 @@ import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./triton-options.js";
 export class TritonServer {
   readonly registry: ModelRegistry;
   readonly models: ServerModels;
-  readonly repository: ModelRepository;
-  readonly startUp: StartUp;
+  /** Models that load and unload while the server runs. */
+  readonly source: ModelSource;
   readonly service: LocalService;
   readonly metrics: MetricsPage;
   /** Token that clients send to use restricted endpoints. */
@@ -43,31 +44,49 @@ export class TritonServer {
   #serving: Promise<ServeResult> | undefined;
   #closing: Promise<void> | undefined;
 
-  /** Loading the models of its repository begins. */
+  /** Its extensions start. */
   constructor(private readonly options: TritonOptions) {
     const security = resolveSecurity(options.security);
     this.accessToken = security.accessToken;
     this.drainTimeoutMs = (options.exitTimeoutSecs ?? 30) * 1000;
     this.#log = createLog(options);
     const { log } = this.#log;
-    const registry = new ModelRegistry(options.modelNamespacing);
+    const registry = new ModelRegistry(() => this.source.namespacing);
     this.registry = registry;
     const clock = options.clock ?? realClock;
-    const extensions = new AttachedExtensions(options.extensions ?? [], {
+    const models = new ServerModels(options, {
       clock,
       registry,
+      log: log.of("model_lifecycle"),
+      admit: (model) => this.#extensions.admit(model),
+      control: {
+        // A model does not wait for removed instances, because it may run on one of them.
+        load: async (name, given) => void (await this.source.load(name, given)),
+        unload: async (name, given) => void (await this.source.unload(name, given)),
+        isReady: async (name, version) => {
+          const ready = registry
+            .ready(name)
+            .filter((one) => version === "" || String(one.version) === version);
+          const latest = ready.at(-1);
+          return latest !== undefined && saysReady(latest, log, true);
+        },
+      },
+      metrics: () => this.metrics.registry,
+    });
+    this.models = models;
+    const { gpus, hostPolicies } = models;
+    const extensions = new AttachedExtensions([repository(options), ...(options.extensions ?? [])], {
+      clock,
+      registry,
+      gpus,
+      hostPolicies,
       log: (part) => log.of(part),
+      create: (plan) => models.create(plan),
+      startsOnDisk: (config) =>
+        models.residents.startsOnDisk(config) || this.#extensions.startsOnDisk(config),
     });
     this.#extensions = extensions;
-    const models = new ServerModels(
-      options,
-      clock,
-      registry,
-      extensions,
-      log.of("model_lifecycle"),
-      () => this.metrics.registry,
-    );
-    this.models = models;
+    this.source = extensions.source;
     const requestMemory = new RequestMemory(options.requestMemory);
     const { allowGpuMetrics = true, metricsIntervalMs = 2000 } = options;
     const hasGpus = allowGpuMetrics && options.gpus?.length !== 0;
@@ -83,25 +102,11 @@ export class TritonServer {
         tracing: models.tracing,
         cache: models.cacheUsage() === undefined ? undefined : () => models.cacheUsage(),
         cacheGuard: models.responseCache,
-        repository: () => repository.failures(),
         extensions: () => extensions.families(),
       },
       options.metrics,
     );
     const authentication = createAuthentication(options.security, log.of("access_control"));
-    const repository = new ModelRepository(options, models);
-    this.repository = repository;
-    this.startUp = repository.startUp;
-    models.control = {
-      // A model does not wait for removed instances, because it may run on one of them.
-      load: async (name, given) => void (await repository.loadModel(name, given)),
-      unload: async (name, given) => void (await repository.unloadModel(name, given)),
-      isReady: async (name, version) => {
-        const ready = registry.ready(name).filter((one) => version === "" || String(one.version) === version);
-        const latest = ready.at(-1);
-        return latest !== undefined && saysReady(latest, log, true);
-      },
-    };
     models.onRollout = ({ name, namespace = "", config }) => {
       void this.rollouts().then((rollouts) => rollouts.configured(name, namespace, config.parameters));
     };
@@ -109,7 +114,7 @@ export class TritonServer {
     this.metrics.open();
     const inspector = new ServerInspector({
       registry,
-      modelControlMode: options.modelControlMode ?? "none",
+      modelControlMode: this.source.controlMode,
       cacheUsage: () => models.cacheUsage(),
       tape: models.tape,
       async changeInstances(model, count) {
@@ -120,7 +125,7 @@ export class TritonServer {
     this.service = new LocalService(
       options,
       models,
-      repository,
+      this.source,
       this.metrics,
       requestMemory,
       security,
@@ -132,6 +137,10 @@ export class TritonServer {
       void this.rollouts().then((rollouts) => rollouts.resume());
     }
     extensions.start();
+  }
+
+  get startUp(): StartUp {
+    return this.source.startUp;
   }
 
   /** The rollouts of the server. Their code is loaded when the first one starts. */
@@ -156,7 +165,7 @@ export class TritonServer {
       throw errorFor("SERVER_STOPPING", "cannot use this Triton: it has been closed");
   }
 
-  /** Resolves when all bound models, and all models that the repository loads at the start, are in service. */
+  /** Resolves when all bound models, and all models that load at the start, are in service. */
   async ready(): Promise<void> {
     await Promise.all([this.#extensions.started(), this.startUp.succeeded(), this.models.tracing?.ready()]);
     await this.registry.allReady();
@@ -192,7 +201,7 @@ export class TritonServer {
 
   async #close(): Promise<void> {
     await this.#serving?.catch(() => {});
-    const { service, repository, models, metrics, drainTimeoutMs } = this;
+    const { service, models, metrics, drainTimeoutMs } = this;
     const { clock, tracing } = models;
     // The server is not ready in this time, and still accepts requests.
     const exitDelayMs = (this.options.exitDelaySecs ?? 0) * 1000;
@@ -205,10 +214,8 @@ export class TritonServer {
     service.drain();
     await this.#extensions.drain(drainTimeoutMs);
     await (await this.#rollouts)?.close();
-    await settledWithin(clock, drainTimeoutMs, repository.close());
     await this.#windDown();
     service.end();
-    await settledWithin(clock, drainTimeoutMs, repository.dispose());
     await models.close();
     await this.#extensions.close(drainTimeoutMs);
     if (tracing !== undefined) await settledWithin(clock, drainTimeoutMs, tracing.close());

@@ -23,6 +23,7 @@ import type {
 import { type ModelHandle, modelHandle } from "../bind/model-handle.js";
 import { ensembleStays, planBinding, planEnsemble, replanBinding } from "../bind/plan-binding.js";
 import { planModule } from "../bind/plan-module.js";
+import type { LoadParameters, UnloadParameters } from "../extension/model-source.js";
 import {
   checkFrontendThreads,
   type Frontend,
@@ -33,7 +34,6 @@ import type { InputValues, OutputArrays } from "../in-process/in-process-tensors
 import { inferByName } from "../in-process/infer-in-process.js";
 import type { ModelPlan } from "../model/model-server.js";
 import { METRICS_REPORT_OPTION_TYPES } from "../observe/metrics-page.js";
-import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
 import type { Rollout, RolloutOptions } from "../rollout/index.js";
 import type { InferenceService } from "../service/inference-service.js";
 import { TRITON_OPTION_TYPES, type TritonOptions } from "./triton-options.js";
@@ -230,7 +230,7 @@ export class Triton implements AsyncDisposable {
   async loadModel(name: string, parameters: LoadParameters = {}): Promise<void> {
     this.#server.assertOpen();
     await this.#server.startUp.over;
-    await (await this.#server.repository.loadModel(name, parameters)).removed;
+    await (await this.#server.source.load(name, parameters)).removed;
   }
 
   /**
@@ -242,7 +242,7 @@ export class Triton implements AsyncDisposable {
   async unloadModel(name: string, parameters: UnloadParameters = {}): Promise<void> {
     this.#server.assertOpen();
     await this.#server.startUp.over;
-    await (await this.#server.repository.unloadModel(name, parameters)).ended;
+    await (await this.#server.source.unload(name, parameters)).ended;
   }
 
   /**
@@ -259,7 +259,7 @@ export class Triton implements AsyncDisposable {
     modelNames: Readonly<Record<string, string>> = {},
   ): Promise<void> {
     this.#server.assertOpen();
-    await this.#server.repository.register(path, modelNames);
+    await this.#server.source.register(path, modelNames);
   }
 
   /**
@@ -270,7 +270,7 @@ export class Triton implements AsyncDisposable {
    */
   unregisterModelRepository(path: string): void {
     this.#server.assertOpen();
-    this.#server.repository.unregister(path);
+    this.#server.source.unregister(path);
   }
 
   /**
@@ -334,11 +334,11 @@ export class Triton implements AsyncDisposable {
   ): ModelHandle<I, O, M> {
     const model = this.#server.models.create(plan);
     this.#server.registry.add(model);
-    this.#server.repository.recheckDependencies();
+    this.#server.source.bound();
     return modelHandle<I, O, M>(model, this.#server, replan);
   }
 
   #isTaken(name: string, version: number): boolean {
-    return this.#server.registry.has(name, version) || this.#server.repository.has(name);
+    return this.#server.registry.has(name, version) || this.#server.source.has(name);
   }
 }

@@ -9,7 +9,7 @@ import {
   type ExecutorContext,
   findModelDirectory,
   gaugesOf,
-  type ModelSource,
+  type ModelFiles,
 } from "@tritonjs/core/backend";
 import { DeclaredParameters, wrongParameter } from "@tritonjs/core/internal";
 import { errorFor } from "@tritonjs/protocol";
@@ -157,7 +157,7 @@ export const textGenerationBackend: BackendFactory = PARAMETERS.declaredBy(async
   return textGeneration({ directory, onWarning: warn, ...repositoryOptions(source) });
 });
 
-function repositoryOptions(source: ModelSource): Partial<TextGenerationOptions> {
+function repositoryOptions(source: ModelFiles): Partial<TextGenerationOptions> {
   const options: Record<string, number | boolean | string> = {};
   for (const [parameter, option] of Object.entries(TEXT_PARAMETERS)) {
     const text = PARAMETERS.text(source, parameter);

@@ -9,7 +9,7 @@ import {
   type Executor,
   type ExecutorContext,
   findModelFile,
-  type ModelSource,
+  type ModelFiles,
 } from "@tritonjs/core/backend";
 import { DeclaredParameters, wrongParameter } from "@tritonjs/core/internal";
 import { errorFor } from "@tritonjs/protocol";
@@ -148,7 +148,7 @@ const llamacppBackend = PARAMETERS.declaredBy(async (source) => {
   return llamacpp({ model: path, onWarning: warn, ...options });
 });
 
-function repositoryOptions(source: ModelSource): LlamaCppOptions {
+function repositoryOptions(source: ModelFiles): LlamaCppOptions {
   const options: Record<string, unknown> = {};
   for (const [option, parameter] of Object.entries(LLAMA_NUMBERS)) {
     const text = PARAMETERS.text(source, parameter);
