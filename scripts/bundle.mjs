@@ -93,7 +93,9 @@ function entryNames({ folder, source }) {
       return [...code.matchAll(PROGRAM)].map(([, program]) =>
         slashed(relative(source, resolve(dirname(file), program))),
       );
-    });
+    })
+    // Files beside the sources, such as modules for browsers, are published as they are.
+    .filter((program) => !program.startsWith("../"));
   return [...new Set([...named, ...programs])].map((file) => file.replace(/\.js$/, ""));
 }
 

@@ -262,7 +262,11 @@ describe("a repository", () => {
     const triton = openTriton({ modelRepository: path, logInfo: false });
     await triton.ready();
     await expect.poll(() => versionIn(triton)).toBe("m/1");
-    expect(await triton.service.rollout!("m")).toMatchObject({ from: 1, to: 2, share: 0 });
+    expect(await triton.service.management![0]!.get!.run({ names: { model: "m" }, body: {} })).toMatchObject({
+      from: 1,
+      to: 2,
+      share: 0,
+    });
 
     const lines: string[] = [];
     const bad = await create({ rollout_from: "1", rollout_to: "2", rollout_share: "200" });

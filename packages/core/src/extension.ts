@@ -2,7 +2,17 @@
  * `@tritonjs/core/extension`: the seams on which extensions of a server stand.
  */
 
-export type { Extension, ExtensionParts, ExtensionServer } from "./extension/extension.js";
+export {
+  ENDPOINT_GROUPS,
+  type EndpointGroup,
+  type Extension,
+  type ExtensionPage,
+  type ExtensionParts,
+  type ExtensionServer,
+  type ManagementOperation,
+  type ManagementRequest,
+  type ManagementRoute,
+} from "./extension/extension.js";
 export type { ModelRegistry } from "./model/registry.js";
 export type { Residence, TenantModel } from "./model/residence.js";
 export type { Log } from "./observe/log.js";

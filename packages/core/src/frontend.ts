@@ -26,7 +26,6 @@ export {
   AccessGate,
   type AllowedHosts,
   Authentication,
-  ENDPOINT_GROUPS,
   type Restriction,
   type Restrictions,
 } from "./service/access-control.js";

@@ -85,7 +85,6 @@ export type {
   AccessGroup,
   Authenticate,
   AuthenticationRequest,
-  EndpointGroup,
 } from "./service/access-control.js";
 export type { LoadReport } from "./service/model-reports.js";
 export type { ObservedActivity } from "./service/server-inspector.js";

@@ -1,9 +1,9 @@
 import { saveHeader, send, watch } from "./api.js";
+import { ExtensionPanel } from "./extension-panel.js";
 import { ModelDetail } from "./model-detail.js";
 import { keyOf, ModelList } from "./model-list.js";
 import { html, useEffect, useRef, useState } from "./preact.js";
 import { Recordings } from "./recordings.js";
-import { Rollouts } from "./rollouts.js";
 import { ConfigurationPanel, LogPanel, ServerPanel } from "./server-panels.js";
 
 const MOST_POINTS = 300;
@@ -115,7 +115,10 @@ export function App() {
               onHeader=${onHeader}
             />`
           }
-          <${Rollouts} rollouts=${summary.rollouts} />
+          ${info?.pages.map(
+            ({ name, hasView }) =>
+              html`<${ExtensionPanel} key=${name} ...${{ name, hasView, data: summary[name], onHeader }} />`,
+          )}
           ${info !== undefined && html`<${Recordings} isRecording=${info.isRecording} onHeader=${onHeader} />`}
           <${ServerPanel} summary=${summary} />
           <${LogPanel} log=${log} />

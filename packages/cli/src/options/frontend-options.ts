@@ -1,6 +1,6 @@
-import { ENDPOINT_GROUPS } from "@tritonjs/core/frontend";
+import { ENDPOINT_GROUPS, type EndpointGroup } from "@tritonjs/core/extension";
 import { HostRule } from "@tritonjs/core/internal";
-import type { EndpointGroup, FrontendThreads } from "@tritonjs/core/types";
+import type { FrontendThreads } from "@tritonjs/core/types";
 import type { GrpcOptions } from "@tritonjs/grpc";
 import type { SageMakerInferenceType } from "@tritonjs/http/cloud";
 import type { OpenAiGroup } from "@tritonjs/llm/openai";

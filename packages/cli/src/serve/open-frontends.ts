@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Frontend } from "@tritonjs/core";
+import type { EndpointGroup } from "@tritonjs/core/extension";
 import type { Restriction, Restrictions } from "@tritonjs/core/frontend";
 import { headerPattern, isLoopback, type WebPages } from "@tritonjs/core/internal";
-import type { EndpointGroup, FrontendThreads } from "@tritonjs/core/types";
+import type { FrontendThreads } from "@tritonjs/core/types";
 import { grpc, type RestrictedProtocols } from "@tritonjs/grpc";
 import { type HttpOptions, http, metrics } from "@tritonjs/http";
 import type { ChatTemplateSettings, OpenAiOptions } from "@tritonjs/llm/openai";

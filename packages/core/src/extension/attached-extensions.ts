@@ -2,7 +2,13 @@ import { errorFor, type ModelConfig } from "@tritonjs/protocol";
 import type { Residence, TenantModel } from "../model/residence.js";
 import type { CollectedFamily } from "../observe/metric-families.js";
 import { settledWithin } from "../system/clock.js";
-import type { Extension, ExtensionParts, ExtensionServer } from "./extension.js";
+import type {
+  Extension,
+  ExtensionPage,
+  ExtensionParts,
+  ExtensionServer,
+  ManagementRoute,
+} from "./extension.js";
 import { boundModels, type ModelSource } from "./model-source.js";
 
 /** The extensions of one server, in the order in which the program lists them. */
@@ -11,14 +17,26 @@ export class AttachedExtensions {
   readonly source: ModelSource;
   readonly #server: ExtensionServer;
   readonly #parts: readonly ExtensionParts[];
+  /** The pages of the extensions that have one, by name. */
+  readonly pages: ReadonlyMap<string, ExtensionPage>;
   #started: Promise<unknown> = Promise.resolve();
 
+  /** @throws TritonError INVALID_ARG for two extensions of one name, and for options that one of them cannot have */
   constructor(extensions: readonly Extension[], server: ExtensionServer) {
     this.#server = server;
-    this.#parts = extensions.map((extension) => extension.attach(server));
-    const sources = this.#parts.flatMap(({ models }, i) =>
-      models ? [{ models, name: extensions[i]!.name }] : [],
+    const attached = new Map<string, ExtensionParts>();
+    for (const extension of extensions) {
+      const { name } = extension;
+      if (attached.has(name)) {
+        throw errorFor("INVALID_OPTION", `new Triton({ extensions }): expected one named '${name}', got two`);
+      }
+      attached.set(name, extension.attach(server));
+    }
+    this.#parts = [...attached.values()];
+    this.pages = new Map(
+      [...attached].flatMap(([name, { page }]) => (page === undefined ? [] : [[name, page]])),
     );
+    const sources = [...attached].flatMap(([name, { models }]) => (models ? [{ name, models }] : []));
     if (sources.length > 1) {
       const names = sources.map(({ name }) => `'${name}'`).join(" and ");
       throw errorFor(
@@ -27,6 +45,11 @@ export class AttachedExtensions {
       );
     }
     this.source = sources[0]?.models ?? boundModels(server.registry);
+  }
+
+  /** What all of them add to the management. */
+  get routes(): ManagementRoute[] {
+    return this.#parts.flatMap(({ routes }) => [...(routes ?? [])]);
   }
 
   /** Starts all of them. `started` has the first failure. */

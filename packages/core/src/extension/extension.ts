@@ -77,6 +77,10 @@ export interface ExtensionParts {
   close?(): void | Promise<void>;
   /** Metrics of the extension, which are read when the page is scraped. */
   families?(): readonly CollectedFamily[];
+  /** Operations that the management of the server gets. Frontends serve them without knowing the extension. */
+  readonly routes?: readonly ManagementRoute[];
+  /** What pages for operators, such as the dashboard, show of the extension. */
+  readonly page?: ExtensionPage;
 
   // Observe.
   /** Gets the events of requests. */
@@ -91,4 +95,87 @@ export interface ExtensionParts {
   // Models.
   /** Models that load and unload while the server runs. At most one extension of a server has them. */
   readonly models?: ModelSource;
+}
+
+/** Group of operations that access control opens or closes as one, with Triton's names. */
+export type EndpointGroup = (typeof ENDPOINT_GROUPS)[number];
+
+/** All groups of operations that can be restricted. */
+export const ENDPOINT_GROUPS = [
+  "health",
+  "metadata",
+  "inference",
+  "shared-memory",
+  "model-config",
+  "model-repository",
+  "statistics",
+  "trace",
+  "logging",
+] as const;
+
+/**
+ * A path of the management, and what it does.
+ *
+ * @example
+ * ```ts
+ * const route: ManagementRoute = {
+ *   path: "models/{model}/recent",
+ *   group: "statistics",
+ *   get: { id: "recentRequests", summary: "The last requests of a model", run: ({ names }) => recent.get(names.model!) },
+ * };
+ * // GET /v2/models/resnet/recent
+ * ```
+ */
+export interface ManagementRoute {
+  /** Path below `/v2/`. A name in braces stands for one part of the path: `models/{model}/recent`. */
+  readonly path: string;
+  readonly group: EndpointGroup;
+  readonly get?: ManagementOperation;
+  readonly post?: ManagementOperation;
+  /** Largest body in bytes. @default 1 MiB */
+  readonly maxBodyBytes?: number;
+  /**
+   * Parameter of gRPC's `RepositoryModelLoad` that reaches the route, for the group `model-repository` and a path whose
+   * only name is `model`. Its value is the body as JSON text, and `{}` stands for `get`. The answer is in the trailer
+   * `tritonjs-<parameter>-bin`. @default none
+   */
+  readonly loadParameter?: string;
+}
+
+/** One method of a {@link ManagementRoute}. */
+export interface ManagementOperation {
+  /** Name in the OpenAPI document, unlike all others: `changeRollout`. */
+  readonly id: string;
+  /** What it does, in a few words. */
+  readonly summary: string;
+  /** JSON schema of the body. @default no body, or any */
+  readonly body?: object;
+  /** JSON schema of the answer. @default any */
+  readonly answer?: object;
+  /**
+   * Does what a client asks for.
+   *
+   * @returns plain JSON; bytes, for a file; undefined for an answer without a body
+   * @throws TritonError whose code is the status of the answer
+   */
+  run(request: ManagementRequest): unknown;
+}
+
+/** A request to a {@link ManagementRoute}. It can be cloned: it may come from another thread. */
+export interface ManagementRequest {
+  /** The parts of the path by their names, decoded. */
+  readonly names: Readonly<Record<string, string>>;
+  /** The body, a JSON object; empty for GET. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** What pages for operators show of an extension. */
+export interface ExtensionPage {
+  /** Plain JSON, which is read about once a second while somebody looks. Undefined while there is nothing to show. */
+  data(): unknown;
+  /**
+   * A module for browsers that shows the data, in one file that imports nothing. Its default export gets the tools of the
+   * page, and returns a component of Preact with the property `data`. @default the data as JSON
+   */
+  readonly view?: URL;
 }

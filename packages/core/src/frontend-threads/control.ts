@@ -1,5 +1,6 @@
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { type ErrorCode, type ServerMetadata, TritonError } from "@tritonjs/protocol";
+import type { ManagementOperation, ManagementRoute } from "../extension/extension.js";
 import type { RequestMemoryOptions } from "../request/request-memory.js";
 import type {
   AccessGroup,
@@ -232,6 +233,8 @@ export interface ServiceData {
   readonly authentication:
     | { readonly challenge: string; readonly publicEndpoints: readonly AccessGroup[] }
     | undefined;
+  /** What extensions add to the management, without the functions. */
+  readonly management: readonly ManagementRoute[];
   readonly traces: boolean;
   readonly allowsSharedMemory: boolean;
   /** Counts of the users of regions. */
@@ -262,8 +265,6 @@ export const FORWARDED = [
   "repositoryIndex",
   "loadModel",
   "unloadModel",
-  "changeRollout",
-  "rollout",
   "registerModelRepository",
   "unregisterModelRepository",
   "prepareMetrics",
@@ -272,3 +273,22 @@ export const FORWARDED = [
 ] as const satisfies readonly (keyof InferenceService)[];
 
 export type ForwardedMethod = (typeof FORWARDED)[number];
+
+/** Routes with other operations: their functions cannot be cloned, so a thread makes its own, which call the engine. */
+export function withOperations(
+  routes: readonly ManagementRoute[],
+  change: (
+    operation: ManagementOperation,
+    route: ManagementRoute,
+    method: "get" | "post",
+  ) => Omit<ManagementOperation, "run">,
+): ManagementRoute[] {
+  return routes.map((route) => {
+    const { get, post } = route;
+    const changed = {
+      ...(get && { get: change(get, route, "get") }),
+      ...(post && { post: change(post, route, "post") }),
+    };
+    return { ...route, ...changed } as ManagementRoute;
+  });
+}

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import { MessageChannel, Worker } from "node:worker_threads";
 import { errorFor, TritonError } from "@tritonjs/protocol";
+import type { ManagementRequest } from "../extension/extension.js";
 import { listenOnAll } from "../frontend/listen.js";
 import type { Frontend, FrontendAddress, ThreadedFrontend } from "../frontend/serve-frontends.js";
 import type { LogChanges, LogSubject } from "../observe/log.js";
@@ -17,6 +18,7 @@ import {
   FORWARDED,
   type FrontendThreadData,
   type Methods,
+  withOperations,
 } from "./control.js";
 import { EngineRequests, type SentArrival, ServiceState } from "./engine-requests.js";
 import { createRing } from "./ring.js";
@@ -101,6 +103,7 @@ class ThreadPool {
     const data = {
       metadata: service.serverMetadata(),
       namespacing: service.namespacing ?? false,
+      management: withOperations(service.management ?? [], ({ run: _, ...told }) => told),
       restrictions,
       ...(allowedHosts !== undefined && { allowedHosts }),
       authentication: authentication && {
@@ -343,6 +346,8 @@ function serviceCalls(service: InferenceService, requests: EngineRequests): Meth
   );
   return {
     ...forwarded,
+    manage: (path: string, method: "get" | "post", request: ManagementRequest) =>
+      service.management?.find((route) => route.path === path)?.[method]?.run(request),
     authenticate: (request: ClonedAuthenticationRequest) =>
       authentication?.check({ ...request, headers: new Headers(request.headers.map(([...pair]) => pair)) }),
     updateLog: (changes: LogChanges) => log.update(changes),

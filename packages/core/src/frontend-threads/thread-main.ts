@@ -7,6 +7,7 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import { modelMetadata } from "../config/model-metadata.js";
+import type { ManagementRequest, ManagementRoute } from "../extension/extension.js";
 import type { Frontend, FrontendAddress, ThreadedFrontend } from "../frontend/serve-frontends.js";
 import { parseVersion, pickNamespace, pickVersion } from "../model/pick-version.js";
 import type { InferenceRequest, RequestHandle } from "../request/inference-request.js";
@@ -39,6 +40,7 @@ import {
   type FrontendThreadData,
   type Methods,
   type ServiceData,
+  withOperations,
 } from "./control.js";
 import type { ReadyVersion } from "./engine-requests.js";
 import { MirroredLog, MirroredTracing, SentRequests } from "./mirrored-requests.js";
@@ -63,6 +65,7 @@ class MirroredService implements InferenceService {
   readonly restrictions: Restrictions;
   readonly allowedHosts: AllowedHosts;
   readonly authentication: Authentication | undefined;
+  readonly management: readonly ManagementRoute[];
   readonly #control: Control;
   readonly #metadata: ServerMetadata;
   readonly #namespacing: boolean;
@@ -86,6 +89,10 @@ class MirroredService implements InferenceService {
     this.requestMemory = new RequestMemory(data.requestMemory);
     this.requestMemory.join(data.memoryRows, data.memoryRow);
     this.authentication = data.authentication && this.#authentication(data.authentication);
+    this.management = withOperations(data.management, (operation, { path }, method) => ({
+      ...operation,
+      run: (request: ManagementRequest) => control.call("manage", path, method, request),
+    }));
     this.#namespacing = data.namespacing;
     this.#requests = requests;
     this.take(data.state);
@@ -170,8 +177,6 @@ class MirroredService implements InferenceService {
   readonly repositoryIndex = this.#forward("repositoryIndex");
   readonly loadModel = this.#forward("loadModel");
   readonly unloadModel = this.#forward("unloadModel");
-  readonly changeRollout = this.#forward("changeRollout");
-  readonly rollout = this.#forward("rollout");
   readonly registerModelRepository = this.#forward("registerModelRepository");
   readonly unregisterModelRepository = this.#forwardSync("unregisterModelRepository");
   readonly prepareMetrics = this.#forward("prepareMetrics");

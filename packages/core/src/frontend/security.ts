@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { assertOptions, errorFor, optionTypes, type TritonError } from "@tritonjs/protocol";
+import type { EndpointGroup } from "../extension/extension.js";
 import {
   AccessGate,
   type AccessGroup,
   type AllowedHosts,
   type AuthenticationOptions,
   checkGroups,
-  type EndpointGroup,
   type Restrictions,
 } from "../service/access-control.js";
 

@@ -1,22 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { errorFor, TritonError } from "@tritonjs/protocol";
+import { ENDPOINT_GROUPS, type EndpointGroup } from "../extension/extension.js";
 import type { Log } from "../observe/log.js";
-
-/** Groups of operations that can be restricted, with Triton's names. */
-export const ENDPOINT_GROUPS = [
-  "health",
-  "metadata",
-  "inference",
-  "shared-memory",
-  "model-config",
-  "model-repository",
-  "statistics",
-  "trace",
-  "logging",
-] as const;
-
-/** A group of operations, the same for HTTP and gRPC. */
-export type EndpointGroup = (typeof ENDPOINT_GROUPS)[number];
 
 /** A group of operations, or the metrics page. */
 export type AccessGroup = EndpointGroup | "metrics";

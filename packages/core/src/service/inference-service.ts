@@ -5,6 +5,7 @@ import type {
   ModelStatisticsReport,
   ServerMetadata,
 } from "@tritonjs/protocol";
+import type { ManagementRoute } from "../extension/extension.js";
 import type { LoadParameters, UnloadParameters } from "../extension/model-source.js";
 import type { QueueSnapshot } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
@@ -12,7 +13,6 @@ import type { MetricsText } from "../observe/metrics-page.js";
 import type { Tracing } from "../observe/tracing.js";
 import type { InferenceRequest, RequestHandle } from "../request/inference-request.js";
 import type { RequestMemory } from "../request/request-memory.js";
-import type { RolloutReport } from "../rollout/rollout.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { AllowedHosts, Authentication, Restrictions } from "./access-control.js";
 import type { LoadReport, ModelReadiness } from "./model-reports.js";
@@ -87,6 +87,8 @@ export interface InferenceService {
   readonly allowedHosts?: AllowedHosts;
   /** Authenticates the requests of all frontends; undefined if every client is accepted. */
   readonly authentication?: Authentication | undefined;
+  /** Operations that extensions add to the management; none unless given. */
+  readonly management?: readonly ManagementRoute[];
   /** State of all models for operators. It is not part of the protocol. */
   readonly inspector?: ServerInspector;
   isLive(): boolean;
@@ -113,13 +115,6 @@ export interface InferenceService {
   queue(name: string, version: string): QueueSnapshot;
   /** Load of a model, for proxies that balance by it. Throws as {@link model}. It is not an operation of the protocol. */
   loadReport?(name: string, version: string): Promise<LoadReport>;
-  /**
-   * Starts a rollout of a model, or changes the one that it has: `{ action }`, `{ share }`, or the options of a new one.
-   * It is not an operation of the protocol.
-   */
-  changeRollout?(name: string, request: Readonly<Record<string, unknown>>): Promise<RolloutReport>;
-  /** The rollout of a model. Throws NOT_FOUND for a model without one. It is not an operation of the protocol. */
-  rollout?(name: string): Promise<RolloutReport>;
   /** Lists the models and their states. */
   repositoryIndex(onlyReady: boolean): Promise<ModelIndexEntry[]>;
   /**

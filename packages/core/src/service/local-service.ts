@@ -7,6 +7,7 @@ import {
   type ServerMetadata,
 } from "@tritonjs/protocol";
 import { modelMetadata } from "../config/model-metadata.js";
+import type { ManagementOperation, ManagementRoute } from "../extension/extension.js";
 import type { LoadParameters, ModelSource, UnloadParameters } from "../extension/model-source.js";
 import type { ModelVersion } from "../model/model-version.js";
 import { parseVersion } from "../model/pick-version.js";
@@ -18,7 +19,6 @@ import type { MetricsPage, MetricsText } from "../observe/metrics-page.js";
 import type { Tracing } from "../observe/tracing.js";
 import type { RepositoryOptions } from "../repository/repository-options.js";
 import type { RequestMemory } from "../request/request-memory.js";
-import type { RolloutReport, Rollouts } from "../rollout/index.js";
 import { SharedMemory } from "../shared-memory/shared-memory.js";
 import { realClock } from "../system/clock.js";
 import { VERSION } from "../version.js";
@@ -57,6 +57,7 @@ export class LocalService implements InferenceService {
   readonly sharedMemory: SharedMemory;
   readonly restrictions: Restrictions;
   readonly allowedHosts: AllowedHosts;
+  readonly management: readonly ManagementRoute[];
   readonly #registry: ModelRegistry;
   readonly #listeners = new Set<() => void>();
   readonly #mounted: MountedFrontend[] = [];
@@ -76,8 +77,9 @@ export class LocalService implements InferenceService {
     { restrictions, allowedHosts }: Pick<LocalService, "restrictions" | "allowedHosts">,
     readonly authentication: Authentication | undefined,
     readonly inspector: ServerInspector,
-    private readonly rollouts: () => Promise<Rollouts>,
+    routes: readonly ManagementRoute[],
   ) {
+    this.management = routes.map((route) => this.#guarded(route));
     this.log = log;
     this.tracing = tracing;
     this.sharedMemory = new SharedMemory(settings.allowClientSharedMemory ?? false);
@@ -242,16 +244,6 @@ export class LocalService implements InferenceService {
     await this.source.unload(name, parameters);
   }
 
-  async changeRollout(name: string, request: Readonly<Record<string, unknown>>): Promise<RolloutReport> {
-    this.assertOpen();
-    return (await this.rollouts()).change(name, request);
-  }
-
-  async rollout(name: string): Promise<RolloutReport> {
-    this.assertOpen();
-    return (await this.rollouts()).get(name).report();
-  }
-
   async registerModelRepository(path: string, modelNames?: Readonly<Record<string, string>>): Promise<void> {
     this.assertOpen();
     await this.source.register(path, modelNames);
@@ -312,6 +304,18 @@ export class LocalService implements InferenceService {
 
   metricsFor(accept: string | undefined): Promise<MetricsText> {
     return this.page.writeFor(accept);
+  }
+
+  /** A route that refuses requests as the operations of the protocol do. */
+  #guarded({ get, post, ...route }: ManagementRoute): ManagementRoute {
+    const guarded = (operation: ManagementOperation): ManagementOperation => ({
+      ...operation,
+      run: (request) => {
+        this.assertOpen();
+        return operation.run(request);
+      },
+    });
+    return { ...route, ...(get && { get: guarded(get) }), ...(post && { post: guarded(post) }) };
   }
 
   #find(name: string, version: string): ModelVersion {

@@ -1,4 +1,5 @@
 import type { ModelConfig, ModelStatisticsReport } from "@tritonjs/protocol";
+import type { ExtensionPage } from "../extension/extension.js";
 import type { ModelControlMode } from "../extension/model-source.js";
 import { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
@@ -6,7 +7,6 @@ import type { ModelState, QueueSnapshot } from "../model/version-status.js";
 import type { CacheUsage, MeteredModel } from "../observe/model-families.js";
 import type { DeadlineClass, FailureNote, FailureReason, LatencyHistogram } from "../observe/statistics.js";
 import { LatencyWatch } from "../observe/statistics.js";
-import type { RolloutReport } from "../rollout/rollout.js";
 import type { SequenceCounts } from "../scheduler/scheduler.js";
 import type { SchedulingTape } from "../scheduler/scheduling-tape.js";
 import { reportStatistics } from "./model-reports.js";
@@ -16,13 +16,13 @@ interface ObservedServer {
   readonly modelControlMode: ModelControlMode;
   readonly cacheUsage: () => CacheUsage | undefined;
   readonly tape: SchedulingTape | undefined;
+  /** What extensions show, by their names. */
+  readonly pages: ReadonlyMap<string, ExtensionPage>;
   readonly changeInstances: (model: ModelVersion, count: number) => Promise<void>;
 }
 
 /** Shows and changes what the operations of the protocol do not cover. It costs nothing unless it is asked. */
 export class ServerInspector {
-  /** The rollouts of the server, for the dashboard; undefined while there were none. */
-  rollouts: (() => readonly RolloutReport[]) | undefined;
   readonly #server: ObservedServer;
   #watches = 0;
 
@@ -38,6 +38,11 @@ export class ServerInspector {
   /** Usage of the response cache; undefined without a cache, or if the cache does not report its usage. */
   get cacheUsage(): CacheUsage | undefined {
     return this.#server.cacheUsage();
+  }
+
+  /** What extensions show, by their names. */
+  get pages(): ReadonlyMap<string, ExtensionPage> {
+    return this.#server.pages;
   }
 
   /** The recording of the scheduling so far, as a file; undefined if the server records none. */

@@ -17,7 +17,8 @@ import { GpuMetrics } from "../observe/machine-metrics.js";
 import { MetricsPage } from "../observe/metrics-page.js";
 import { repository } from "../repository/model-repository.js";
 import { RequestMemory } from "../request/request-memory.js";
-import type { Rollouts } from "../rollout/index.js";
+import type { RolloutReport, Rollouts } from "../rollout/index.js";
+import { ROLLOUT_VIEW, rolloutRoute } from "../rollout/rollout-route.js";
 import { createAuthentication } from "../service/access-control.js";
 import { LocalService } from "../service/local-service.js";
 import { saysReady } from "../service/model-reports.js";
@@ -40,6 +41,7 @@ export class TritonServer {
   readonly #log: OpenLog;
   readonly #extensions: AttachedExtensions;
   #rollouts: Promise<Rollouts> | undefined;
+  #rolloutReports: () => readonly RolloutReport[] = () => [];
   #frontends: readonly Frontend[] = [];
   #serving: Promise<ServeResult> | undefined;
   #closing: Promise<void> | undefined;
@@ -117,6 +119,10 @@ export class TritonServer {
       modelControlMode: this.source.controlMode,
       cacheUsage: () => models.cacheUsage(),
       tape: models.tape,
+      pages: new Map([
+        ...extensions.pages,
+        ["rollouts", { data: () => this.#rolloutReports(), view: ROLLOUT_VIEW }],
+      ]),
       async changeInstances(model, count) {
         const check = model.plan.instanceProblems ?? (() => []);
         await model.updateInstances(changedGroups(count, model.config, models.gpus, check));
@@ -131,7 +137,7 @@ export class TritonServer {
       security,
       authentication,
       inspector,
-      () => this.rollouts(),
+      [...extensions.routes, rolloutRoute(() => this.rollouts())],
     );
     if (options.rolloutDirectory !== undefined) {
       void this.rollouts().then((rollouts) => rollouts.resume());
@@ -153,7 +159,7 @@ export class TritonServer {
         directory: this.options.rolloutDirectory,
         addMetrics: (families) => this.metrics.add(families),
       });
-      this.service.inspector.rollouts = () => rollouts.reports();
+      this.#rolloutReports = () => rollouts.reports();
       return rollouts;
     });
     return this.#rollouts;

@@ -66,4 +66,10 @@ describe("extensions of a server", () => {
     await triton.close();
     expect(events).toEqual(["one starts", "one drains", "one closes"]);
   });
+
+  it("cannot have one name twice", () => {
+    expect(() => new Triton({ extensions: [recorder("one", []), recorder("one", [])] })).toThrow(
+      "expected one named 'one', got two",
+    );
+  });
 });

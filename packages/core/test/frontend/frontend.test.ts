@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { ENDPOINT_GROUPS } from "../../src/extension/extension.js";
 import { headerPattern } from "../../src/frontend/header-pattern.js";
 import { type ListenAt, listenOnAll } from "../../src/frontend/listen.js";
 import { resolveSecurity } from "../../src/frontend/security.js";
-import { AccessGate, ENDPOINT_GROUPS } from "../../src/service/access-control.js";
+import { AccessGate } from "../../src/service/access-control.js";
 
 describe("a header pattern", () => {
   it.each<[pattern: string, names: readonly string[], others: readonly string[]]>([

@@ -1,3 +1,4 @@
+import type { EndpointGroup, ManagementRoute } from "@tritonjs/core/extension";
 import {
   AccessGate,
   type Authentication,
@@ -15,7 +16,7 @@ import {
   type TraceChanges,
   traceSettingTexts,
 } from "@tritonjs/core/internal";
-import type { EndpointGroup, LoadParameters } from "@tritonjs/core/types";
+import type { LoadParameters } from "@tritonjs/core/types";
 import { errorFor, optionTypes, TritonError } from "@tritonjs/protocol";
 import { grpc, inference } from "@tritonjs/protocol/grpc";
 import { descriptors, type FileDescriptor } from "@tritonjs/protocol/grpc/descriptors";
@@ -267,8 +268,11 @@ function repositoryMethods(service: InferenceService): Method[] {
     }),
     rpc("RepositoryModelLoad", protocol, async ({ repositoryName, modelName, parameters }, call) => {
       refuseRepositoryName(repositoryName);
-      if (parameters[ROLLOUT] !== undefined) {
-        call.addTrailer(ROLLOUT_TRAILER, await rollout(service, modelName, parameters));
+      const route = service.management?.find(
+        ({ group, loadParameter }) => group === protocol && Object.hasOwn(parameters, loadParameter ?? ""),
+      );
+      if (route !== undefined) {
+        call.addTrailer(`tritonjs-${route.loadParameter}-bin`, await manage(route, modelName, parameters));
         return {};
       }
       await service.loadModel(modelName, loadParameters(parameters));
@@ -282,44 +286,39 @@ function repositoryMethods(service: InferenceService): Method[] {
   ];
 }
 
-/** Load parameter that asks for a rollout instead of a load: JSON, as the body of the HTTP route, or `{}` to read it. */
-const ROLLOUT = "rollout";
-/** Trailer with the rollout as JSON. */
-const ROLLOUT_TRAILER = "tritonjs-rollout-bin";
-
-/** Starts or changes the rollout of a model, which has no method of its own in the protocol. Returns its report. */
-async function rollout(
-  service: InferenceService,
+/**
+ * Calls a route of an extension, which has no method of its own in the protocol.
+ *
+ * @returns the answer, as JSON unless it is bytes
+ */
+async function manage(
+  { get, post, loadParameter = "" }: ManagementRoute,
   modelName: string,
-  { [ROLLOUT]: given, ...others }: Parameters,
+  { [loadParameter]: given, ...others }: Parameters,
 ): Promise<Uint8Array> {
   const [other] = Object.keys(others);
   if (other !== undefined) {
     throw invalidArgument(
-      `load parameter '${ROLLOUT}' cannot be combined with '${other}'.`,
+      `load parameter '${loadParameter}' cannot be combined with '${other}'.`,
       "INVALID_LOAD_REQUEST",
     );
   }
-  let request: unknown;
+  let body: unknown;
   try {
-    request = JSON.parse(given?.stringParam ?? "");
+    body = JSON.parse(given?.stringParam ?? "");
   } catch {
-    request = undefined;
+    body = undefined;
   }
-  if (typeof request !== "object" || request === null || Array.isArray(request)) {
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
     throw invalidArgument(
-      `invalid value of load parameter '${ROLLOUT}', expected a string_param with a JSON object.`,
+      `invalid value of load parameter '${loadParameter}', expected a string_param with a JSON object.`,
       "INVALID_LOAD_REQUEST",
     );
   }
-  if (service.rollout === undefined || service.changeRollout === undefined) {
-    throw errorFor("FEATURE_DISABLED", "the server does not support rollouts");
-  }
-  const reads = Object.keys(request).length === 0;
-  const report = reads
-    ? await service.rollout(modelName)
-    : await service.changeRollout(modelName, request as Readonly<Record<string, unknown>>);
-  return Buffer.from(JSON.stringify(report));
+  const operation = Object.keys(body).length === 0 ? get : post;
+  if (operation === undefined) throw errorFor("FEATURE_DISABLED", `'${loadParameter}' cannot be read`);
+  const answer = await operation.run({ names: { model: modelName }, body: body as Record<string, unknown> });
+  return answer instanceof Uint8Array ? answer : Buffer.from(JSON.stringify(answer ?? null));
 }
 
 function refuseRepositoryName(repositoryName: string): void {

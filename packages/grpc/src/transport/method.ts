@@ -1,5 +1,5 @@
+import type { EndpointGroup } from "@tritonjs/core/extension";
 import type { RequestShare } from "@tritonjs/core/frontend";
-import type { EndpointGroup } from "@tritonjs/core/types";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import {
   decodeMessage,

@@ -1,5 +1,6 @@
 import { status } from "@grpc/grpc-js";
-import { Authentication, ENDPOINT_GROUPS } from "@tritonjs/core/frontend";
+import { ENDPOINT_GROUPS } from "@tritonjs/core/extension";
+import { Authentication } from "@tritonjs/core/frontend";
 import type { Authenticate, AuthenticationRequest } from "@tritonjs/core/types";
 import { TritonError } from "@tritonjs/protocol";
 import { encodeMessage, grpc, inference } from "@tritonjs/protocol/grpc";

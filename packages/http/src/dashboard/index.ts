@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
+import type { EndpointGroup } from "@tritonjs/core/extension";
 import { AccessGate, type InferenceService, type Restrictions, SiteGuard } from "@tritonjs/core/frontend";
 import { HostRule, isForeign, type ServerInspector, type WebPages } from "@tritonjs/core/internal";
-import type { EndpointGroup } from "@tritonjs/core/types";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import { fetchHandler } from "../server/fetch-handler.js";
 import { Viewers } from "./live-data.js";
@@ -72,7 +72,7 @@ function dashboardHandler(
       // Relative, because a proxy may show the page under another path.
       const location = `.${path.slice(path.lastIndexOf("/"))}/`;
       if (at === "") return new Response(null, { status: 302, headers: { ...SECURITY_HEADERS, location } });
-      const file = await pageFile(at === "/" ? "index.html" : at.replace(/^\/assets\//, ""));
+      const file = await pageFile(at === "/" ? "index.html" : at.replace(/^\/assets\//, ""), inspector.pages);
       if (file !== undefined) return file;
     }
     const foreign = access.foreign(request);
@@ -108,6 +108,8 @@ function infoOf(
     node: process.version,
     modelControlMode: inspector.modelControlMode,
     isRecording: inspector.isRecording,
+    /** The extensions with something to show, and whether they have a module for it. */
+    pages: [...inspector.pages].map(([name, { view }]) => ({ name, hasView: view !== undefined })),
     log: service.log.settings,
     configuration,
   };
@@ -252,17 +254,19 @@ const PAGE = new URL("../../page/", import.meta.url);
 
 /** The files that browsers may ask for. Others do not exist. */
 const FILES: ReadonlySet<string> = new Set([
-  ...["index.html", "style.css", "main.js", "app.js", "api.js", "charts.js", "format.js", "half-floats.js"],
-  ...["image-input.js", "infer-form.js", "infer-request.js", "model-detail.js", "model-list.js"],
   ...[
-    "recordings.js",
-    "rollouts.js",
-    "server-panels.js",
-    "time-travel.js",
-    "preact.js",
-    "uplot.js",
-    "uplot.css",
+    "index.html",
+    "style.css",
+    "main.js",
+    "app.js",
+    "api.js",
+    "charts.js",
+    "extension-panel.js",
+    "format.js",
+    "half-floats.js",
   ],
+  ...["image-input.js", "infer-form.js", "infer-request.js", "model-detail.js", "model-list.js"],
+  ...["recordings.js", "server-panels.js", "time-travel.js", "preact.js", "uplot.js", "uplot.css"],
 ]);
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -285,19 +289,23 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 
 const read = new Map<string, Promise<Buffer>>();
 
-/** Answers with a file of the page; undefined if there is none of this name. Each file is read once. */
-async function pageFile(name: string): Promise<Response | undefined> {
-  if (!FILES.has(name)) return undefined;
-  let bytes = read.get(name);
+/**
+ * Answers with a file of the page, or with the view `<name>.js` of an extension; undefined if there is none of this name.
+ * Each file is read once.
+ */
+async function pageFile(name: string, pages: ServerInspector["pages"]): Promise<Response | undefined> {
+  const url = FILES.has(name) ? new URL(name, PAGE) : pages.get(name.replace(/\.js$/, ""))?.view;
+  if (url === undefined) return undefined;
+  let bytes = read.get(url.href);
   if (bytes === undefined) {
-    bytes = readFile(new URL(name, PAGE));
-    read.set(name, bytes);
-    bytes.catch(() => read.delete(name));
+    bytes = readFile(url);
+    read.set(url.href, bytes);
+    bytes.catch(() => read.delete(url.href));
   }
   const body = new Uint8Array(await bytes);
   const headers = {
     ...SECURITY_HEADERS,
-    "content-type": `${TYPES[extname(name)]}; charset=utf-8`,
+    "content-type": `${TYPES[extname(url.pathname)]}; charset=utf-8`,
     "content-length": `${body.length}`,
     "cache-control": "no-cache",
   };

@@ -177,14 +177,19 @@ function summaryOf(service: InferenceService, sample: Sample, since: number): ob
   const { at, models, process } = sample;
   const hasAll = since < sample.listedAt;
   return {
+    ...pagesData(service.inspector?.pages),
     at,
     ready: service.isReady(),
     process,
     cache: service.inspector?.cacheUsage ?? null,
-    rollouts: service.inspector?.rollouts?.() ?? [],
     hasAll,
     models: models.filter(({ changedAt }) => hasAll || changedAt > since).map(rowOf),
   };
+}
+
+/** What extensions show, by their names. The members of the summary itself win. */
+function pagesData(pages: ServerInspector["pages"] = new Map()): object {
+  return Object.fromEntries([...pages].map(([name, page]) => [name, page.data()]));
 }
 
 function rowOf({ model, samples }: SampledModel): object {

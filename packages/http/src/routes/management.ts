@@ -194,42 +194,7 @@ export const repositoryRoutes: readonly Route[] = [
       return emptyResponse(200, "application/json");
     },
   ),
-  {
-    path: /^\/v2\/repository\/models\/(?<model>[^/]+)\/rollout$/,
-    methods: ["GET", "POST"],
-    group: "model-repository",
-    errorType: "application/json",
-    handle: rollout,
-  },
 ];
-
-/** Reads the rollout of a model, starts one or changes it. Triton has none. */
-async function rollout(exchange: HttpExchange): Promise<V2Response> {
-  const { request, memory, service, model, maxInputSize } = exchange;
-  if (service.rollout === undefined || service.changeRollout === undefined) {
-    throw errorFor("FEATURE_DISABLED", "the server does not support rollouts");
-  }
-  if (request.method === "GET") return jsonResponse((await service.rollout(model)) as unknown as PlainJson);
-  const body = await request.readBody(memory, Math.min(maxInputSize, MAX_ROLLOUT_BYTES));
-  const report = await service.changeRollout(model, readRollout(model, body));
-  return jsonResponse(report as unknown as PlainJson);
-}
-
-/** Largest body that asks for a rollout, in bytes. Distributions of inputs are some kilobytes. */
-const MAX_ROLLOUT_BYTES = 1024 * 1024;
-
-function readRollout(model: string, body: Uint8Array): Readonly<Record<string, unknown>> {
-  let given: unknown;
-  try {
-    given = JSON.parse(decodeText(body));
-  } catch (cause) {
-    throw errorFor("INVALID_BODY", `rollout of model '${model}': expected JSON in the body`, { cause });
-  }
-  if (typeof given === "object" && given !== null && !Array.isArray(given)) {
-    return given as Readonly<Record<string, unknown>>;
-  }
-  throw errorFor("INVALID_BODY", `rollout of model '${model}': expected an object in the body`);
-}
 
 function refuseRepository({ repository }: HttpExchange): void {
   if (repository !== "") {

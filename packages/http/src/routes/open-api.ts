@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
+import type { EndpointGroup, ManagementOperation, ManagementRoute } from "@tritonjs/core/extension";
 import { VERSION } from "@tritonjs/core/internal";
-import type { EndpointGroup } from "@tritonjs/core/types";
 import { DATA_TYPES } from "@tritonjs/protocol";
 import { jsonResponse } from "../exchange/response.js";
 import type { PlainJson } from "../json/write-json.js";
 import { getRoute, type Route } from "./route.js";
 
 /** The OpenAPI document of the other routes. Triton has none, so this route is optional. */
-export const openApiRoute: Route = getRoute(/^\/v2\/openapi\.json$/, "metadata", () =>
-  jsonResponse(openApiDocument()),
+export const openApiRoute: Route = getRoute(/^\/v2\/openapi\.json$/, "metadata", ({ service }) =>
+  jsonResponse(openApiDocument(service.management)),
 );
 
 /** An OpenAPI 3.1 document. */
@@ -19,14 +19,17 @@ interface Operation {
   readonly id: string;
   readonly group: EndpointGroup;
   readonly summary: string;
-  readonly body?: string;
+  readonly body?: Schema | undefined;
   /** Schema of the answer; undefined for an answer without a body. */
-  readonly answer?: string | undefined;
+  readonly answer?: Schema | undefined;
   /** True when tensors may also follow the JSON as bytes. */
   readonly binary?: boolean;
   /** True when the answer is a stream of server-sent events. */
   readonly events?: boolean;
 }
+
+/** Name of a schema of the document, or a schema. */
+type Schema = string | PlainJson;
 
 type Methods = Partial<Record<"get" | "post", Operation>>;
 type Operations = Readonly<Record<string, Methods>>;
@@ -101,13 +104,6 @@ const paths: Operations = {
   ...under(MODEL, modelOperations),
   ...under(`${MODEL}/versions/{version}`, modelOperations, "OfVersion"),
   ...under("/v2/repository", repositoryOperations),
-  "/v2/repository/models/{model}/rollout": {
-    ...get("rollout", "model-repository", "The rollout of a model", "Rollout"),
-    ...post("changeRollout", "model-repository", "Start or change a rollout", {
-      body: "RolloutRequest",
-      answer: "Rollout",
-    }),
-  },
   ...under("/v2/repository/{repository}", repositoryOperations, "OfRepository"),
   ...under("/v2/systemsharedmemory", sharedMemoryOperations("system")),
   ...under("/v2/systemsharedmemory/region/{region}", sharedMemoryOperations("system"), "OfRegion"),
@@ -134,8 +130,23 @@ function under(base: string, operations: Operations, suffix = ""): Record<string
   );
 }
 
-/** The v2 routes as an OpenAPI 3.1 document, for generators of clients and documentation. */
-export function openApiDocument(): OpenApiDocument {
+/** Operations of a route of an extension. */
+function extensionMethods({ group, get, post }: ManagementRoute): Methods {
+  const operation = ({ id, summary, body, answer }: ManagementOperation): Operation => ({
+    ...{ id, group, summary },
+    body: body as PlainJson | undefined,
+    answer: (answer ?? {}) as PlainJson,
+  });
+  return { ...(get && { get: operation(get) }), ...(post && { post: operation(post) }) };
+}
+
+/**
+ * The v2 routes as an OpenAPI 3.1 document, for generators of clients and documentation.
+ *
+ * @param added routes of the server's extensions, `serviceOf(triton).management`; none unless given
+ */
+export function openApiDocument(added: readonly ManagementRoute[] = []): OpenApiDocument {
+  const ofExtensions = added.map((route) => [`/v2/${route.path}`, extensionMethods(route)] as const);
   return {
     openapi: "3.1.0",
     info: {
@@ -145,7 +156,7 @@ export function openApiDocument(): OpenApiDocument {
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     paths: Object.fromEntries(
-      Object.entries(paths).map(([path, methods]) => [path, pathItem(path, methods)]),
+      [...Object.entries(paths), ...ofExtensions].map(([path, methods]) => [path, pathItem(path, methods)]),
     ),
     components: { schemas },
   };
@@ -192,8 +203,9 @@ function operationJson({ id, group, summary, body, answer, binary, events }: Ope
   };
 }
 
-function content(type: string, schema: string, binary: boolean | undefined): PlainJson {
-  const json = { [type]: { schema: { $ref: `#/components/schemas/${schema}` } } };
+function content(type: string, given: Schema, binary: boolean | undefined): PlainJson {
+  const schema = typeof given === "string" ? { $ref: `#/components/schemas/${given}` } : given;
+  const json = { [type]: { schema } };
   return binary ? { ...json, "application/octet-stream": {} } : json;
 }
 
@@ -268,25 +280,6 @@ const schemas: { readonly [name: string]: PlainJson } = {
     items: object({ name: text, version: text, state: text, reason: text }, ["name"]),
   },
   RepositoryRequest: object({ parameters: { type: "object" } }),
-  RolloutRequest: {
-    type: "object",
-    description: "`action` alone, `share` alone, or the options of a new rollout.",
-    properties: {
-      action: { type: "string", enum: ["pause", "resume", "promote", "rollback", "remove"] },
-      from: count,
-      to: count,
-      share: { type: "number", minimum: 0, maximum: 100 },
-    },
-    additionalProperties: true,
-  },
-  Rollout: object({
-    model: text,
-    from: count,
-    to: count,
-    state: { type: "string", enum: ["running", "paused", "promoted", "rolled_back"] },
-    share: { type: "number" },
-    verdict: { type: "object" },
-  }),
   SharedMemoryRegister: object({
     key: text,
     offset: count,
@@ -326,12 +319,11 @@ function list(schema: string): PlainJson {
  * The OpenAPI document as a page for people, beside `openapi.json`. It is one file without scripts, so it loads nothing
  * and works without a connection to the internet.
  */
-export const openApiPageRoute: Route = getRoute(/^\/v2\/docs\/?$/, "metadata", () => {
-  page ??= Buffer.from(openApiPage(openApiDocument()));
-  return { status: 200, headers: PAGE_HEADERS, body: page };
-});
-
-let page: Uint8Array | undefined;
+export const openApiPageRoute: Route = getRoute(/^\/v2\/docs\/?$/, "metadata", ({ service }) => ({
+  status: 200,
+  headers: PAGE_HEADERS,
+  body: Buffer.from(openApiPage(openApiDocument(service.management))),
+}));
 
 const STYLE = `
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }

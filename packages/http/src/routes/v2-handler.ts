@@ -1,8 +1,8 @@
+import { ENDPOINT_GROUPS } from "@tritonjs/core/extension";
 import {
   AccessGate,
   type AllowedHosts,
   type Authentication,
-  ENDPOINT_GROUPS,
   type InferenceService,
   type Restrictions,
   SiteGuard,
@@ -21,6 +21,7 @@ import {
 import type { LabelLookup } from "../infer/infer-response.js";
 import type { PlainJson } from "../json/write-json.js";
 import { DEFAULT_MAX_INPUT_SIZE, InputTooLarge } from "../limits.js";
+import { extensionRoutes } from "./extension-routes.js";
 import { generateRoutes } from "./generate.js";
 import { inferRoute } from "./infer.js";
 import {
@@ -91,6 +92,7 @@ export function v2Handler(
   const access = new HttpAccess(service, options.restrictions, lists);
   const limitName = options.maxInputSizeName ?? "the option maxInputSize";
   const extraRoutes = [
+    ...extensionRoutes(service.management),
     ...(options.openApi ? [openApiRoute, openApiPageRoute] : []),
     ...(options.metrics ? [metricsRoute] : []),
   ];

@@ -1,5 +1,5 @@
-import { ENDPOINT_GROUPS, type Restrictions } from "@tritonjs/core/frontend";
-import type { EndpointGroup } from "@tritonjs/core/types";
+import { ENDPOINT_GROUPS, type EndpointGroup, type ManagementRoute } from "@tritonjs/core/extension";
+import type { Restrictions } from "@tritonjs/core/frontend";
 import { describe, expect, it } from "vitest";
 import { publicReason } from "../../src/routes/management.js";
 import { routes } from "../../src/routes/v2-handler.js";
@@ -240,7 +240,13 @@ describe("route restrictions", () => {
     ENDPOINT_GROUPS.map((group) => [group, { header: `${group}-key`, value: "secret" }]),
   );
 
-  const identity = () => new IdentityService(identityConfig("m", "INT32"));
+  const rollout: ManagementRoute = {
+    path: "repository/models/{model}/rollout",
+    group: "model-repository",
+    get: { id: "rollout", summary: "Of an extension", run: () => ({}) },
+  };
+  const identity = () =>
+    Object.assign(new IdentityService(identityConfig("m", "INT32")), { management: [rollout] });
 
   describe("a restricted route", () => {
     it("exists in the test's table for every route", () => {
