@@ -41,15 +41,13 @@ const ORDER = {
     "web",
     "triton",
     "testing",
-    "opentelemetry",
-    "capture",
     "time-travel",
     "frontend-threads",
   ],
   server: [],
   scheduling: [],
   repository: [],
-  operations: [],
+  operations: ["opentelemetry", "capture"],
   perf: [],
   "onnxruntime-wasm": [],
   backends: [
@@ -143,7 +141,6 @@ const PACKAGES = {
     "@azure/storage-blob",
     "@google-cloud/storage",
     "@redis/client",
-    "hyparquet-writer",
     "koffi",
     "lru-cache",
     "re2js",
@@ -159,7 +156,7 @@ const PACKAGES = {
     "@azure/storage-blob",
     "@google-cloud/storage",
   ],
-  operations: ["@tritonjs/core", "@tritonjs/protocol", "@opentelemetry/api", "hyparquet-writer"],
+  operations: ["@tritonjs/core", "@tritonjs/protocol"],
   perf: ["@tritonjs/core", "@tritonjs/protocol", "@tritonjs/client"],
   backends: ["@tritonjs/core", "@tritonjs/protocol", "prom-client"],
   http: ["@tritonjs/core", "@tritonjs/protocol", "fastify", "ndarray"],
@@ -174,6 +171,7 @@ const PACKAGES = {
     "@tritonjs/grpc",
     "@tritonjs/http",
     "@tritonjs/llm",
+    "@tritonjs/operations",
     "@tritonjs/protocol",
     "commander",
     "hdr-histogram-js",
@@ -185,7 +183,6 @@ const PACKAGES = {
 /** Imports that only one folder of a package may have, so that the other folders work without them. */
 const ONLY_IN = {
   core: {
-    opentelemetry: ["@opentelemetry/api"],
     "frontend-threads": ["node:net"],
   },
   backends: {
@@ -200,6 +197,7 @@ const ONLY_IN = {
   cli: {
     serve: ["@opentelemetry"],
   },
+  operations: { capture: ["hyparquet-writer"], opentelemetry: ["@opentelemetry/api"] },
   llm: {
     openai: ["@fastify/busboy", "@streamparser/json", "@tritonjs/http"],
     "ai-sdk": ["@ai-sdk/openai-compatible", "@ai-sdk/provider"],

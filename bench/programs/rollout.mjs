@@ -13,7 +13,7 @@ const directory = mkdtempSync(join(tmpdir(), "tritonjs-captures-"));
 process.on("exit", () => rmSync(directory, { recursive: true, force: true }));
 
 const triton = new Triton(
-  captureRate === undefined ? {} : { tracer: capture({ directory, rate: captureRate }) },
+  captureRate === undefined ? {} : { extensions: [capture({ directory, rate: captureRate })] },
 );
 const module = new URL("./migrated-model.mjs", import.meta.url);
 for (const modelVersion of [1, 2]) {

@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import { TracerProvider } from "@opentelemetry/sdk-trace";
 import { batch, Triton } from "@tritonjs/core";
-import { openTelemetry } from "@tritonjs/core/opentelemetry";
 import { http, metrics } from "@tritonjs/http";
+import { openTelemetry } from "@tritonjs/operations/opentelemetry";
 import { type Prometheus, startPrometheus } from "./prometheus.js";
 
 /*
@@ -20,9 +20,9 @@ const deploy = new URL("../../../deploy/", import.meta.url);
 
 // What an application has anyway. Usually its spans go to a collector.
 const tracerProvider = new TracerProvider({ spanProcessors: [] });
-const tracer = openTelemetry({ tracerProvider, propagator: new W3CTraceContextPropagator() });
+const spans = openTelemetry({ tracerProvider, propagator: new W3CTraceContextPropagator() });
 
-await using triton = new Triton({ tracer, trace: { rate: 0 } }); // traces only requests that belong to a trace
+await using triton = new Triton({ extensions: [spans], trace: { rate: 0 } }); // only requests of a trace
 const tensors = {
   inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
   outputs: [{ name: "y", dtype: "FP32", shape: [1] }],

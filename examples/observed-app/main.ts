@@ -1,5 +1,5 @@
 import { sample, Triton } from "@tritonjs/core";
-import { openTelemetry } from "@tritonjs/core/opentelemetry";
+import { openTelemetry } from "@tritonjs/operations/opentelemetry";
 import fastify, { type FastifyBaseLogger, LogController } from "fastify";
 import { pino } from "pino";
 import { Counter, Registry } from "prom-client";
@@ -23,7 +23,7 @@ const asked = new Counter({
   registers: [registry],
 });
 
-const triton = new Triton({ logger, logVerbose: 1, metrics: { registry }, tracer: openTelemetry() });
+const triton = new Triton({ logger, logVerbose: 1, metrics: { registry }, extensions: [openTelemetry()] });
 const squareRoot = triton.bind({
   modelName: "square_root",
   inputs: [{ name: "x", dtype: "FP32", shape: [1] }],

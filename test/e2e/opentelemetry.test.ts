@@ -25,10 +25,10 @@ import {
 import { InferenceServerClient as GrpcClient, InferenceServerClient } from "@tritonjs/client/grpc";
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import { batch, sample, Tensor, TritonError, type TritonOptions } from "@tritonjs/core";
-import { type OpenTelemetryOptions, openTelemetry, traceHeaders } from "@tritonjs/core/opentelemetry";
 import { metrics } from "@tritonjs/http";
 import { textGenerator } from "@tritonjs/llm";
 import { openai } from "@tritonjs/llm/openai";
+import { type OpenTelemetryOptions, openTelemetry, traceHeaders } from "@tritonjs/operations/opentelemetry";
 import type { Parameters } from "@tritonjs/protocol";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { echo, echoInputs, echoOutputs } from "../support/echo-model.js";
@@ -70,7 +70,7 @@ describe("opentelemetry", () => {
   const traceOf = (name: string) => named(name).spanContext().traceId;
 
   function tracedTriton(options: OpenTelemetryOptions = {}, further: TritonOptions = {}) {
-    return openTriton({ tracer: openTelemetry(options), ...further });
+    return openTriton({ extensions: [openTelemetry(options)], ...further });
   }
 
   const model = (modelName: string) => ({ modelName, inputs: echoInputs, outputs: echoOutputs });
@@ -513,7 +513,7 @@ describe("the context of traces", () => {
     const propagator = new W3CTraceContextPropagator();
     const triton = openTriton({
       trace: { rate: 0 },
-      tracer: openTelemetry({ tracerProvider: provider, propagator }),
+      extensions: [openTelemetry({ tracerProvider: provider, propagator })],
     });
     triton.bind({
       modelName: "m",

@@ -8,9 +8,9 @@ import { readCapture } from "@tritonjs/cli/tools";
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import { batch, sample, Triton, TritonError } from "@tritonjs/core";
-import { type CapturedRequest, type CaptureOptions, capture } from "@tritonjs/core/capture";
 import { grpc } from "@tritonjs/grpc";
 import { fetchHandler, http, toNodeListener } from "@tritonjs/http";
+import { type CapturedRequest, type CaptureOptions, capture } from "@tritonjs/operations/capture";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { TestTerminal } from "../../packages/cli/test/support/test-terminal.js";
 import { openGrpcJsServer } from "../support/grpc-js-server.js";
@@ -347,8 +347,12 @@ describe("a redacted capture", () => {
       files.push(file);
       return file;
     };
-    const tracer = capture({ directory, rate: 1, ...(redact && { redact }), encrypt });
-    const triton = new Triton({ tracer, logError: false, security: { restrictedEndpoints: [] } });
+    const captures = capture({ directory, rate: 1, ...(redact && { redact }), encrypt });
+    const triton = new Triton({
+      extensions: [captures],
+      logError: false,
+      security: { restrictedEndpoints: [] },
+    });
     triton.bind({
       modelName: "m",
       inputs: [{ name: "name", dtype: "BYTES", shape: [1] }],

@@ -51,9 +51,11 @@ export {
   ASYNC_STACK_BYTES,
   findInstalled,
   importInstalled,
+  importPeer,
   type Koffi,
   type NativeFunction,
   type NativeLibrary,
+  notLoaded,
   requireKoffi,
 } from "./optional-packages.js";
 export { InferenceRequest, type RequestHandle, type RequestSender } from "./request/inference-request.js";
@@ -100,10 +102,20 @@ export {
   type RequestedRange,
   SharedMemory,
 } from "./shared-memory/shared-memory.js";
-export { type Clock, quietClock, settledWithin, type Timer } from "./system/clock.js";
+export {
+  Alarm,
+  type Clock,
+  everyMs,
+  quietClock,
+  quietTimers,
+  realClock,
+  settledWithin,
+  type Timer,
+} from "./system/clock.js";
 export { LinkedList } from "./system/collections.js";
+export { PRIVATE_DIRECTORY, PRIVATE_FILE } from "./system/files.js";
 export { residentBytes } from "./system/start-process.js";
-export type { Allocate } from "./tensor-rows.js";
+export { type Allocate, copyTensor } from "./tensor-rows.js";
 export { VERSION } from "./version.js";
 export { OpenedWorker, prepareWorkers } from "./worker/open-worker.js";
 export { Restarts } from "./worker/restarts.js";

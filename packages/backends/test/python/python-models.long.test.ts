@@ -1,6 +1,6 @@
 import { TracerProvider } from "@opentelemetry/sdk-trace";
 import { BFloat16Bits, type InferOptions } from "@tritonjs/core";
-import { openTelemetry } from "@tritonjs/core/opentelemetry";
+import { openTelemetry } from "@tritonjs/operations/opentelemetry";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
 import { hasPython, withoutPython } from "../../../../test/support/python.js";
@@ -126,8 +126,8 @@ describe.skipIf(!hasPython)(`Python models${withoutPython}`, () => {
     Buffer.from((output as { data: Uint8Array[] }).data[0]!).toString("utf8");
 
   beforeAll(async () => {
-    const tracer = openTelemetry({ tracerProvider: new TracerProvider() });
-    server = await PythonServer.start(models, { tracer });
+    const spans = openTelemetry({ tracerProvider: new TracerProvider() });
+    server = await PythonServer.start(models, { extensions: [spans] });
   });
 
   /** What the model `tells` got: its arguments, the request, and the context of its trace. */

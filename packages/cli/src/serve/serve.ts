@@ -1,4 +1,5 @@
 import { type Frontend, Triton, type TritonOptions } from "@tritonjs/core";
+import type { Extension } from "@tritonjs/core/extension";
 import type { InferenceService } from "@tritonjs/core/frontend";
 import { lineLogger } from "@tritonjs/core/internal";
 import { LONGEST_TIMEOUT_MS, type ServerMetadata, statusText } from "@tritonjs/protocol";
@@ -55,13 +56,13 @@ export async function serve(
     const tracer =
       traces.spans &&
       (await loadSpanTracer(traces.spans, (message) => triton?.service.log.of("tracer").error(message)));
-    const captures = await loadCapture(values, tracer || undefined);
+    const captures = await loadCapture(values);
     const tape = await loadTape(values);
     triton = new Triton({
       ...tritonSettings(values, logger, await classModels(values.model)),
       trace: traces.options,
       ...(tape !== undefined && { schedulingTape: tape }),
-      ...(captures !== undefined ? { tracer: captures } : tracer !== undefined && { tracer }),
+      extensions: [tracer, captures].filter((one) => one !== undefined),
       ...extensions,
     });
     for (const complaint of metricsComplaints(values["metrics-config"])) {
@@ -120,15 +121,12 @@ async function loadTape(values: OptionValues): Promise<TritonOptions["scheduling
   return recordScheduling({ ...(file !== "" && { file }), ...(seconds > 0 && { seconds, keep: "last" }) });
 }
 
-/** Captures requests, if the command line asks for it. Another tracer gets them too. */
-async function loadCapture(
-  values: OptionValues,
-  next: TritonOptions["tracer"],
-): Promise<TritonOptions["tracer"]> {
+/** Captures requests, if the command line asks for it. */
+async function loadCapture(values: OptionValues): Promise<Extension | undefined> {
   const directory = values["capture-directory"];
   if (directory === "") return undefined;
-  const { capture } = await import("@tritonjs/core/capture");
-  return capture({ directory, rate: values["capture-rate"], ...(next !== undefined && { next }) });
+  const { capture } = await import("@tritonjs/operations/capture");
+  return capture({ directory, rate: values["capture-rate"] });
 }
 
 /** Starts the rollouts of the command line. One that is saved in the directory of rollouts goes on as it was. */

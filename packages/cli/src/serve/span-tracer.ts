@@ -1,5 +1,5 @@
 import type { ReadableSpan, SpanExporter, SpanProcessor } from "@opentelemetry/sdk-trace";
-import type { TritonOptions } from "@tritonjs/core";
+import type { Extension } from "@tritonjs/core/extension";
 import { errorFor, type TritonError } from "@tritonjs/protocol";
 
 /** Where and in which amounts spans are sent to a collector. */
@@ -41,7 +41,7 @@ const PACKAGES = [
 ];
 
 /**
- * Loads OpenTelemetry's SDK and makes a tracer that sends spans to a collector. Headers, time-out, compression,
+ * Loads OpenTelemetry's SDK and makes an extension that sends spans to a collector. Headers, time-out, compression,
  * certificate and protocol come from the environment, by OpenTelemetry's names: `OTEL_EXPORTER_OTLP_HEADERS` and so on.
  *
  * @param onFailure called for each message that the collector did not accept, and for spans that are lost
@@ -50,7 +50,7 @@ const PACKAGES = [
 export async function loadSpanTracer(
   settings: SpanSettings,
   onFailure: (message: string) => void,
-): Promise<NonNullable<TritonOptions["tracer"]>> {
+): Promise<Extension> {
   for (const name of ["maxQueueSize", "scheduleDelayMs", "maxExportBatchSize"] as const) {
     const value = settings[name] ?? 0;
     if (!Number.isInteger(value) || value < 0) throw invalid(name, "an integer of at least 0", value);
@@ -67,18 +67,22 @@ export async function loadSpanTracer(
     sampler: new sdk.AlwaysOnSampler(),
     spanProcessors: [spans],
   });
-  const tracer = api.openTelemetry({
+  const { name, attach } = api.openTelemetry({
     tracerProvider: provider,
     propagator: new api.W3CTraceContextPropagator(),
+    lostSpans: () => spans.lost,
   });
   return {
-    start: (origin) => tracer.start(origin),
-    get lostSpans() {
-      return spans.lost;
-    },
-    async close() {
-      await tracer.close?.();
-      await provider.shutdown();
+    name,
+    attach(server) {
+      const parts = attach(server);
+      return {
+        ...parts,
+        async close() {
+          await parts.close?.();
+          await provider.shutdown();
+        },
+      };
     },
   };
 }
@@ -92,7 +96,7 @@ async function loadPackages() {
   const { name, load } = EXPORTERS[protocol as keyof typeof EXPORTERS];
   try {
     const [{ openTelemetry }, { W3CTraceContextPropagator }, resources, sdk, exporter] = await Promise.all([
-      import("@tritonjs/core/opentelemetry"),
+      import("@tritonjs/operations/opentelemetry"),
       import("@opentelemetry/core"),
       import("@opentelemetry/resources"),
       import("@opentelemetry/sdk-trace"),

@@ -21,7 +21,7 @@ interface ParquetReader {
 }
 
 /**
- * Reads files that `capture()` of `@tritonjs/core/capture` has written.
+ * Reads files that `capture()` of `@tritonjs/operations/capture` has written.
  *
  * @throws TritonError UNAVAILABLE without the package `hyparquet`, INVALID_ARG for a file that is not a capture
  */

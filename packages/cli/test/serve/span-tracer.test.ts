@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { sample, Triton } from "@tritonjs/core";
+import type { Extension, ExtensionServer } from "@tritonjs/core/extension";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { loadSpanTracer, type SpanSettings } from "../../src/serve/span-tracer.js";
 
@@ -29,8 +30,8 @@ describe("span tracer", () => {
   /** Sends the span of one request. Returns the messages about failures. */
   async function sendOne(settings: Parameters<typeof loadSpanTracer>[0]): Promise<string[]> {
     const failures: string[] = [];
-    const tracer = await loadSpanTracer(settings, (message) => failures.push(message));
-    const trace = tracer.start({
+    const { tracer, close } = attached(await loadSpanTracer(settings, (message) => failures.push(message)));
+    const trace = tracer!.start({
       modelName: "m",
       selected: true,
       arrival: undefined,
@@ -40,7 +41,7 @@ describe("span tracer", () => {
     trace.begin("m", 1, { id: "a", inputs: new Map() }, 1);
     trace.end(2);
     trace.release();
-    await tracer.close?.();
+    await close?.();
     return failures;
   }
 
@@ -113,13 +114,17 @@ async function heldCollector() {
   return { url, spans, headers, hold, answerWith };
 }
 
+/** The parts of an extension that needs nothing of its server. */
+const attached = (extension: Extension) => extension.attach({} as ExtensionServer);
+
 /** A tracer, with the spans of as many requests as are asked for. */
 async function tracerOf(settings: Partial<SpanSettings>) {
   const failures: string[] = [];
-  const tracer = await loadSpanTracer({ resource: {}, ...settings }, (text) => failures.push(text));
+  const extension = await loadSpanTracer({ resource: {}, ...settings }, (text) => failures.push(text));
+  const { tracer, close } = attached(extension);
   const trace = (count: number, name = "m"): void => {
     for (let i = 0; i < count; i++) {
-      const request = tracer.start({
+      const request = tracer!.start({
         ...{ modelName: name, selected: true, arrival: undefined },
         ...{ now: () => 1, wallOffsetMs: 1_700_000_000_000 },
       })!;
@@ -128,19 +133,23 @@ async function tracerOf(settings: Partial<SpanSettings>) {
       request.release();
     }
   };
-  return { tracer, trace, failures };
+  return { tracer: tracer!, close: close!, trace, failures };
 }
 
 describe("span queue", () => {
   it("loses spans while as many others wait, says how many, and counts them", async () => {
     const { url, spans, hold } = await heldCollector();
-    const { tracer, trace, failures } = await tracerOf({ url, maxQueueSize: 20, maxExportBatchSize: 5 });
+    const { tracer, close, trace, failures } = await tracerOf({
+      url,
+      maxQueueSize: 20,
+      maxExportBatchSize: 5,
+    });
     const release = hold();
     // One message is on its way, and four wait.
     trace(50);
     expect(tracer.lostSpans).toBe(50 - 5 - 20);
     release();
-    await tracer.close!();
+    await close();
     expect(spans).toHaveLength(25);
     expect(failures).toEqual([
       `25 spans were lost: 20 others waited for the collector '${url}'; ` +
@@ -150,9 +159,9 @@ describe("span queue", () => {
 
   it("sends every span once, in messages of the largest size, with names of any characters", async () => {
     const { url, spans } = await heldCollector();
-    const { tracer, trace, failures } = await tracerOf({ url, maxExportBatchSize: 7 });
+    const { close, trace, failures } = await tracerOf({ url, maxExportBatchSize: 7 });
     trace(100, 'mod"ell\\ü€😀');
-    await tracer.close!();
+    await close();
     expect(failures).toEqual([]);
     expect(spans).toHaveLength(100);
     expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(100);
@@ -164,9 +173,9 @@ describe("span queue", () => {
     answerWith(400);
     process.env.OTEL_EXPORTER_OTLP_HEADERS = "api-key=a%20b,x=y";
     onTestFinished(() => void delete process.env.OTEL_EXPORTER_OTLP_HEADERS);
-    const { tracer, trace, failures } = await tracerOf({ url });
+    const { tracer, close, trace, failures } = await tracerOf({ url });
     trace(3);
-    await tracer.close!();
+    await close();
     expect(tracer.lostSpans).toBe(3);
     expect(failures).toEqual([`failed to export 3 spans to '${url}': 400 Bad Request`]);
     expect(headers[0]).toMatchObject({ "api-key": "a b", x: "y" });
@@ -177,9 +186,9 @@ describe("span queue", () => {
     answerWith(202);
     process.env.OTEL_EXPORTER_OTLP_PROTOCOL = "http/protobuf";
     onTestFinished(() => void delete process.env.OTEL_EXPORTER_OTLP_PROTOCOL);
-    const { tracer, trace, failures } = await tracerOf({ url });
+    const { close, trace, failures } = await tracerOf({ url });
     trace(1);
-    await tracer.close!();
+    await close();
     expect(failures).toEqual([]);
     expect(headers[0]).toMatchObject({ "content-type": "application/x-protobuf" });
     process.env.OTEL_EXPORTER_OTLP_PROTOCOL = "zipkin";
@@ -191,11 +200,11 @@ describe("span queue", () => {
   it("shows lost spans as a metric", async () => {
     const { url, hold } = await heldCollector();
     const release = hold();
-    const tracer = await loadSpanTracer(
+    const spans = await loadSpanTracer(
       { url, resource: {}, maxQueueSize: 2, maxExportBatchSize: 1 },
       () => {},
     );
-    const triton = new Triton({ tracer });
+    const triton = new Triton({ extensions: [spans] });
     const double = triton.bind({
       modelName: "double",
       inputs: [{ name: "x", dtype: "INT32", shape: [1] }],

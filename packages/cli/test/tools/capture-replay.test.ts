@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { run } from "@tritonjs/cli";
 import { readCapture } from "@tritonjs/cli/tools";
 import { batch, Triton } from "@tritonjs/core";
-import { type CaptureOptions, capture } from "@tritonjs/core/capture";
 import { http } from "@tritonjs/http";
+import { type CaptureOptions, capture } from "@tritonjs/operations/capture";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 
 async function folder(): Promise<string> {
@@ -18,7 +18,7 @@ async function folder(): Promise<string> {
 /** A classifier whose first weight can be changed, with a text input that is answered as it is. */
 function classifier(weight = 1, tracer?: ReturnType<typeof capture>): Triton {
   const triton = new Triton({
-    ...(tracer && { tracer }),
+    ...(tracer && { extensions: [tracer] }),
     allowCpuMetrics: false,
     logInfo: false,
     security: { restrictedEndpoints: [] },
@@ -141,7 +141,7 @@ describe("captured requests", () => {
     };
     await send(200);
     const written = async () => (await readdir(directory)).filter((name) => !name.endsWith(".new")).length;
-    await expect.poll(async () => (await written()) + tracer.lostSpans!).toBe(200);
+    await expect.poll(async () => (await written()) + tracer.lostSpans).toBe(200);
     expect(tracer.lostSpans).toBeGreaterThan(20);
     expect(warnings.filter((text) => text.includes("ENOSPC"))).toHaveLength(1);
     const kept = await readdir(directory);

@@ -1,6 +1,7 @@
 import { errorFor, type ModelConfig } from "@tritonjs/protocol";
 import type { Residence, TenantModel } from "../model/residence.js";
 import type { CollectedFamily } from "../observe/metric-families.js";
+import type { RequestTracer } from "../observe/request-trace.js";
 import { settledWithin } from "../system/clock.js";
 import type {
   Extension,
@@ -64,6 +65,10 @@ export class AttachedExtensions {
 
   families(): CollectedFamily[] {
     return this.#parts.flatMap((parts) => [...(parts.families?.() ?? [])]);
+  }
+
+  get tracers(): RequestTracer[] {
+    return this.#parts.map(({ tracer }) => tracer).filter((tracer) => tracer !== undefined);
   }
 
   /** The first place that an extension gives to a version. */

@@ -83,7 +83,7 @@ export interface ExtensionParts {
   readonly page?: ExtensionPage;
 
   // Observe.
-  /** Gets the events of requests. */
+  /** Follows requests to their answers. The extensions of a server may have any number of tracers. */
   readonly tracer?: RequestTracer;
 
   // Residence.

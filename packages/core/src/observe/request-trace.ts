@@ -32,7 +32,7 @@ export interface TracedBatch {
  * server.
  *
  * ```
- * mark() by the frontend --> begin() --> batch() --> compute() --> outputs() --> end() --> mark() --> release()
+ * mark() by the frontend --> begin() --> batch() --> outputs() --> compute() --> end() --> mark() --> release()
  * ```
  */
 export interface RequestTrace {
@@ -42,8 +42,8 @@ export interface RequestTrace {
   readonly traceparent: string | undefined;
   /** False if nothing of the trace is exported, so that no other place should refer to it. */
   readonly sampled: boolean;
-  /** Makes the trace of a request to a model that this one causes. */
-  child(modelName: string): RequestTrace;
+  /** Makes the trace of a request to a model that this one causes. Undefined if that request is not traced. */
+  child(modelName: string): RequestTrace | undefined;
   /** Calls `fn` in the asynchronous context of the request's span. */
   within<T>(fn: () => T): T;
   /** Records an event. */
@@ -93,7 +93,23 @@ export interface RequestOrigin {
   readonly wallOffsetMs: number;
 }
 
-/** Makes spans of requests. `openTelemetry()` of `@tritonjs/core/opentelemetry` returns one. */
+/**
+ * Follows requests from their arrival to their answers: the seam `observe` of an extension. A server may have several,
+ * which do not know of each other.
+ *
+ * @example
+ * ```ts
+ * const counts = new Map<string, number>();
+ * const counter: RequestTracer = {
+ *   always: true,
+ *   start({ modelName }) {
+ *     counts.set(modelName, 1 + (counts.get(modelName) ?? 0));
+ *     return undefined;
+ *   },
+ * };
+ * const triton = new Triton({ extensions: [{ name: "counter", attach: () => ({ tracer: counter }) }] });
+ * ```
+ */
 export interface RequestTracer {
   /**
    * True for a request that is not traced. It is asked before anything is made for {@link start}. @default false
@@ -102,24 +118,98 @@ export interface RequestTracer {
   /**
    * Starts the trace of a request. It is called in the asynchronous context of the code that sent the request.
    *
-   * @param beside trace of the request in a file or by `next`: an `always` tracer returns one that passes all events on
-   * to it, or `beside` itself
    * @returns undefined for a request that is not traced
    */
-  start(origin: RequestOrigin, beside?: RequestTrace): RequestTrace | undefined;
+  start(origin: RequestOrigin): RequestTrace | undefined;
   /**
-   * True for a tracer that gets all requests whatever the trace settings say, as captures do. The settings are then
-   * those of `next`, or of trace files. @default false
+   * True for a tracer that gets all requests whatever the trace settings say. Others make the spans of the trace mode
+   * "opentelemetry". @default false
    */
   readonly always?: boolean;
-  /** Tracer that makes the spans beside an `always` one. @default none */
-  readonly next?: RequestTracer | undefined;
-  /**
-   * Resolves when requests can be recorded. The server is not ready before, and fails to start with the error.
-   */
-  ready?(): Promise<void>;
-  /** Spans that were lost since the start, for the metric `tritonjs_trace_lost_total`. @default not known */
+  /** Traces that were lost since the start, for the metric `tritonjs_trace_lost_total`. @default not known */
   readonly lostSpans?: number;
-  /** Called when the server closes, after the last request. Resolves when all spans are sent. */
-  close?(): Promise<void>;
+}
+
+/** Joins the traces that several tracers make of one request. Undefined if none does. */
+export function joinTraces(
+  first: RequestTrace | undefined,
+  second: RequestTrace | undefined,
+): RequestTrace | undefined {
+  if (first === undefined || second === undefined) return first ?? second;
+  return new JoinedTraces(first, second);
+}
+
+/** Passes all events to two traces. Its place among the traces of other services is that of the first with one. */
+class JoinedTraces implements RequestTrace {
+  readonly late: RequestTrace["late"];
+
+  constructor(
+    private readonly first: RequestTrace,
+    private readonly second: RequestTrace,
+  ) {
+    if (first.late === undefined && second.late === undefined) return;
+    this.late = (cause) => {
+      first.late?.(cause);
+      second.late?.(cause);
+    };
+  }
+
+  get #named(): RequestTrace {
+    return this.first.traceId === undefined ? this.second : this.first;
+  }
+
+  get traceId(): string | undefined {
+    return this.#named.traceId;
+  }
+
+  get traceparent(): string | undefined {
+    return this.#named.traceparent;
+  }
+
+  get sampled(): boolean {
+    return this.#named.sampled;
+  }
+
+  child(modelName: string): RequestTrace | undefined {
+    return joinTraces(this.first.child(modelName), this.second.child(modelName));
+  }
+
+  within<T>(fn: () => T): T {
+    return this.first.within(() => this.second.within(fn));
+  }
+
+  mark(name: string, atMs: number): void {
+    this.first.mark(name, atMs);
+    this.second.mark(name, atMs);
+  }
+
+  begin(modelName: string, modelVersion: number, request: TracedRequest, atMs: number): void {
+    this.first.begin(modelName, modelVersion, request, atMs);
+    this.second.begin(modelName, modelVersion, request, atMs);
+  }
+
+  batch(batch: TracedBatch): void {
+    this.first.batch(batch);
+    this.second.batch(batch);
+  }
+
+  compute(times: ExecutionTimes): void {
+    this.first.compute(times);
+    this.second.compute(times);
+  }
+
+  outputs(tensors: ReadonlyMap<string, Tensor>): void {
+    this.first.outputs(tensors);
+    this.second.outputs(tensors);
+  }
+
+  end(atMs: number, error?: TritonError): void {
+    this.first.end(atMs, error);
+    this.second.end(atMs, error);
+  }
+
+  release(status?: number | string): void {
+    this.first.release(status);
+    this.second.release(status);
+  }
 }

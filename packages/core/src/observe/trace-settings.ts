@@ -77,8 +77,8 @@ export interface TraceOptions {
   /** File to which traces are written, as JSON, in mode "triton". Nothing is recorded without it. */
   readonly file?: string;
   /**
-   * Destination of traces: files in Triton's format, or spans made by the option `tracer`.
-   * @default "opentelemetry" with the option `tracer`, else "triton"
+   * Destination of traces: files in Triton's format, or spans that an extension makes.
+   * @default "opentelemetry" with such an extension, else "triton"
    */
   readonly mode?: TraceMode;
   /** Further settings of mode "opentelemetry" that clients can read, by Triton's names: `url`, `bsp_max_queue_size`. */
@@ -128,8 +128,8 @@ export function resolveTraceOptions(options: TraceOptions, hasTracer = false): T
   }
   if (mode === "opentelemetry" && !hasTracer) {
     problems.push(
-      'trace.mode: "opentelemetry" needs the option tracer, got none; ' +
-        "pass openTelemetry() of @tritonjs/core/opentelemetry",
+      'trace.mode: "opentelemetry" needs an extension that makes spans, got none; ' +
+        "pass one in the option extensions of new Triton()",
     );
   }
   const settings = {

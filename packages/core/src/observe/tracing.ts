@@ -4,7 +4,7 @@ import type { Clock } from "../system/clock.js";
 import { PRIVATE_FILE } from "../system/files.js";
 import type { Log } from "./log.js";
 import { RecordedTrace, TensorActivity, Trace, type TraceCollector } from "./recorded-trace.js";
-import type { RequestArrival, RequestTrace, RequestTracer } from "./request-trace.js";
+import { joinTraces, type RequestArrival, type RequestTrace, type RequestTracer } from "./request-trace.js";
 import {
   CHANGEABLE_TRACE_SETTINGS,
   type ChangeableTraceSetting,
@@ -29,9 +29,9 @@ const NOTHING: ReadonlySet<ChangeableTraceSetting> = new Set();
  */
 export class Tracing {
   readonly #files: TraceFiles;
-  /** Makes the spans, in mode "opentelemetry". */
-  readonly #tracer: RequestTracer | undefined;
-  /** Tracers that get all requests, whatever the settings say. Each gets the trace of those before. */
+  /** Make the spans. Empty unless the mode is "opentelemetry". */
+  readonly #spans: readonly RequestTracer[];
+  /** Tracers that get all requests, whatever the settings say. */
   readonly #always: readonly RequestTracer[];
   readonly #initial: TraceSettings;
   /** Called when the settings have changed. */
@@ -42,29 +42,28 @@ export class Tracing {
   readonly #replaced = new Set<TraceSetting>();
 
   /**
-   * @param tracer makes the spans of mode "opentelemetry", or gets all requests beside them
+   * @param tracers those of extensions
    * @throws TritonError INVALID_ARG that lists every problem of the options, or names the missing tracer.
    */
   constructor(
     options: TraceOptions,
     private readonly clock: Clock,
     log: Log,
-    tracer?: RequestTracer,
+    tracers: readonly RequestTracer[] = [],
   ) {
-    const always: RequestTracer[] = [];
-    let spans = tracer;
-    for (; spans?.always; spans = spans.next) always.push(spans);
-    this.#always = always;
-    this.#initial = resolveTraceOptions(options, spans !== undefined);
+    this.#always = tracers.filter(({ always }) => always);
+    const spans = tracers.filter(({ always }) => !always);
+    this.#initial = resolveTraceOptions(options, spans.length > 0);
     this.#files = new TraceFiles(this.#initial.file, log);
-    this.#tracer = this.#initial.mode === "opentelemetry" ? spans : undefined;
+    this.#spans = this.#initial.mode === "opentelemetry" ? spans : [];
     this.#server = new TraceSetting(this.#initial, NOTHING, this.#files, this.#replaced);
     const { invalidReason, levels } = this.#server;
-    if (levels.includes("TENSORS") && this.#tracer !== undefined) {
+    const hasSpans = this.#spans.length > 0;
+    if (levels.includes("TENSORS") && hasSpans) {
       log.warning("trace level TENSORS has no effect in trace mode opentelemetry: use mode triton");
     }
     // With a rate of 0, traces that clients began are still continued.
-    if (levels.length > 0 && invalidReason !== "" && this.#tracer === undefined)
+    if (levels.length > 0 && invalidReason !== "" && !hasSpans)
       log.warning(`tracing is off: ${invalidReason}`);
   }
 
@@ -91,11 +90,6 @@ export class Tracing {
     return this.#always.length > 0 || settings.some(({ levels }) => levels.length > 0);
   }
 
-  /** Resolves when requests can be recorded. */
-  async ready(): Promise<void> {
-    await Promise.all(this.#tracers.map((tracer) => tracer.ready?.()));
-  }
-
   /**
    * Samples a request that is about to be sent to a model. Returns its trace, or undefined if it is not traced. The
    * caller must release the trace.
@@ -105,19 +99,25 @@ export class Tracing {
   sample(modelName: string, arrival?: RequestArrival): RequestTrace | undefined {
     let trace = this.#sampleBySettings(modelName, arrival);
     for (const tracer of this.#always) {
-      if (!tracer.skips?.(modelName)) trace = this.#start(tracer, modelName, true, arrival, trace);
+      if (!tracer.skips?.(modelName))
+        trace = joinTraces(trace, this.#start(tracer, modelName, true, arrival));
     }
     return trace;
   }
 
   #sampleBySettings(modelName: string, arrival: RequestArrival | undefined): RequestTrace | undefined {
     const setting = this.#settingOf(modelName);
-    if (this.#tracer === undefined) {
+    if (this.#spans.length === 0) {
       const trace = setting.sample();
       return trace && new RecordedTrace(trace);
     }
-    if (setting.levels.length === 0 || this.#tracer.skips?.(modelName)) return undefined;
-    return this.#start(this.#tracer, modelName, setting.selects(), arrival);
+    let trace: RequestTrace | undefined;
+    if (setting.levels.length === 0) return trace;
+    const spans = this.#spans.filter((tracer) => !tracer.skips?.(modelName));
+    if (spans.length === 0) return trace;
+    const selected = setting.selects();
+    for (const tracer of spans) trace = joinTraces(trace, this.#start(tracer, modelName, selected, arrival));
+    return trace;
   }
 
   /** Apart from `sample`, which would otherwise allocate for the closure also where no trace starts. */
@@ -126,16 +126,16 @@ export class Tracing {
     modelName: string,
     selected: boolean,
     arrival: RequestArrival | undefined,
-    beside?: RequestTrace,
   ): RequestTrace | undefined {
     const now = () => this.now();
     const wallOffsetMs = this.clock.wallNow() - now();
-    return tracer.start({ modelName, selected, arrival, now, wallOffsetMs }, beside);
+    return tracer.start({ modelName, selected, arrival, now, wallOffsetMs });
   }
 
   /** Traces and spans that were lost since the start, because the disk or the collector was too slow for them. */
   get lost(): number {
-    return this.#tracers.reduce((sum, { lostSpans = 0 }) => sum + lostSpans, this.#files.lost);
+    const tracers = [...this.#spans, ...this.#always];
+    return tracers.reduce((sum, { lostSpans = 0 }) => sum + lostSpans, this.#files.lost);
   }
 
   /** Milliseconds on the clock that times traces. */
@@ -146,11 +146,7 @@ export class Tracing {
   /** Writes all finished traces. Resolves when they are written. */
   async close(): Promise<void> {
     for (const setting of [this.#server, ...this.#models.values(), ...this.#replaced]) setting.save();
-    await Promise.all([this.#files.close(), ...this.#tracers.map((tracer) => tracer.close?.())]);
-  }
-
-  get #tracers(): readonly RequestTracer[] {
-    return this.#tracer === undefined ? this.#always : [...this.#always, this.#tracer];
+    await this.#files.close();
   }
 
   #settingOf(modelName: string): TraceSetting {

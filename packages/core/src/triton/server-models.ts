@@ -65,11 +65,12 @@ export class ServerModels {
     const gpus = options.gpus === undefined ? new MachineGpus(log.of("gpus")) : listedGpus(options.gpus);
     this.gpus = options.gpuFallback === "cpu" ? new GpusOrCpu(gpus, log.of("gpus")) : gpus;
     this.cuda = new CudaPools(options, log.of("memory"));
-    const { trace, tracer } = options;
+    const { trace } = options;
+    const { tracers } = extensions;
     this.tracing =
-      trace === undefined && tracer === undefined
+      trace === undefined && tracers.length === 0
         ? undefined
-        : new Tracing(trace ?? {}, this.clock, log.of("tracer"), tracer);
+        : new Tracing(trace ?? {}, this.clock, log.of("tracer"), tracers);
     const tape = options.schedulingTape;
     this.tape = tape;
     const { rateLimit = "off", rateLimitResources = [] } = options;

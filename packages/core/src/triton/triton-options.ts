@@ -8,7 +8,6 @@ import type { RateLimitResource } from "../instance/rate-limiter.js";
 import type { LogOptions } from "../observe/create-log.js";
 import type { MetricsConfig } from "../observe/metric-families.js";
 import type { MetricsReportOptions } from "../observe/metrics-page.js";
-import type { RequestTracer } from "../observe/request-trace.js";
 import type { TraceOptions } from "../observe/trace-settings.js";
 import type { RepositoryOptions } from "../repository/repository-options.js";
 import type { RequestMemoryOptions } from "../request/request-memory.js";
@@ -82,11 +81,6 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    * and ask for traces of models. Without it the server reports that it does not support tracing. @default none
    */
   readonly trace?: TraceOptions;
-  /**
-   * Makes spans of requests: `openTelemetry()` of `@tritonjs/core/opentelemetry`, for the OpenTelemetry of the program. All
-   * requests are handed to it, unless the option `trace` says otherwise. It is closed with the Triton. @default none
-   */
-  readonly tracer?: RequestTracer;
   /**
    * Records what decides about batches, so that they can be replayed: `recordScheduling()` of
    * `@tritonjs/core/time-travel`. It is ended with the Triton. @default none
@@ -186,7 +180,6 @@ export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
   dashboard: "boolean",
   metricsConfig: "object",
   trace: "object",
-  tracer: "object",
   schedulingTape: "object",
   allowCpuMetrics: "boolean",
   allowGpuMetrics: "boolean",

@@ -173,7 +173,7 @@ export class TritonServer {
 
   /** Resolves when all bound models, and all models that load at the start, are in service. */
   async ready(): Promise<void> {
-    await Promise.all([this.#extensions.started(), this.startUp.succeeded(), this.models.tracing?.ready()]);
+    await Promise.all([this.#extensions.started(), this.startUp.succeeded()]);
     await this.registry.allReady();
   }
 

@@ -4,8 +4,8 @@ import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import { TracerProvider } from "@opentelemetry/sdk-trace";
 import { batch, sample, type TraceOptions, Triton, type TritonOptions } from "@tritonjs/core";
 import { type DiagnosticMessages, onDiagnostics, onExecution } from "@tritonjs/core/diagnostics";
-import { openTelemetry } from "@tritonjs/core/opentelemetry";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { openTelemetry } from "@tritonjs/operations/opentelemetry";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { until } from "../../../../test/e2e/support/open-triton.js";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
@@ -474,7 +474,7 @@ describe("model log lines", () => {
       context.disable();
       propagation.disable();
     });
-    const { handle, ofModel } = await openModel("worker", { tracer: openTelemetry() });
+    const { handle, ofModel } = await openModel("worker", { extensions: [openTelemetry()] });
     const traceId = await trace.getTracer("app").startActiveSpan("app", async (span) => {
       await handle.inferBatch({ x: [[1], [2]] });
       return span.spanContext().traceId;

@@ -1,4 +1,5 @@
 import { type Extension, sample, Triton } from "@tritonjs/core";
+import type { RequestTrace } from "@tritonjs/core/diagnostics";
 import { describe, expect, it } from "vitest";
 
 function recorder(name: string, events: string[]): Extension {
@@ -20,7 +21,53 @@ function recorder(name: string, events: string[]): Extension {
   };
 }
 
+/** Notes the events of requests. @param traceId of a trace that other services know */
+function tracer(name: string, events: string[], traceId?: string): Extension {
+  const note = (event: string) => void events.push(`${name} ${event}`);
+  const start = (): RequestTrace => ({
+    traceId,
+    traceparent: traceId && `00-${traceId}-0000000000000001-01`,
+    sampled: traceId !== undefined,
+    child: () => undefined,
+    within: (fn) => fn(),
+    mark() {},
+    begin: (model) => note(`begins ${model}`),
+    batch: () => note("batch"),
+    compute: () => note("compute"),
+    outputs: (tensors) => note(`outputs ${[...tensors.keys()]}`),
+    end: () => note("ends"),
+    release: () => note("is released"),
+  });
+  return { name, attach: () => ({ tracer: { always: true, start } }) };
+}
+
 describe("extensions of a server", () => {
+  it("all follow a request to its answer", async () => {
+    const events: string[] = [];
+    const traceId = "a".repeat(32);
+    await using triton = new Triton({
+      extensions: [tracer("one", events), tracer("two", events, traceId), tracer("three", events)],
+    });
+    const parents: (string | undefined)[] = [];
+    const model = triton.bind({
+      modelName: "m",
+      inputs: [{ name: "x", dtype: "INT32", shape: [-1] }],
+      outputs: [{ name: "y", dtype: "INT32", shape: [-1] }],
+      inferFunc: sample(({ x }, { requests }) => {
+        parents.push(requests[0]?.traceparent);
+        return { y: x };
+      }),
+    });
+    await model.infer({ x: [1] });
+    const expected = ["begins m", "batch", "outputs y", "compute", "ends", "is released"];
+    for (const name of ["one", "two", "three"]) {
+      expect(events.filter((event) => event.startsWith(name))).toEqual(
+        expected.map((one) => `${name} ${one}`),
+      );
+    }
+    expect(parents).toEqual([`00-${traceId}-0000000000000001-01`]);
+  });
+
   it("start with the server, drain before its models end, and close after them", async () => {
     const events: string[] = [];
     const triton = new Triton({ extensions: [recorder("one", events), recorder("two", events)] });

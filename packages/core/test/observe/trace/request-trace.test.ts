@@ -85,8 +85,8 @@ describe("child requests", () => {
     const { tracing, read, files } = traceBench({ logFrequency: 1 });
     const parent = tracing.sample("m")!;
     parent.begin("m", 1, noInputs, 1);
-    const child = parent.child("c");
-    const grandchild = child.child("c");
+    const child = parent.child("c")!;
+    const grandchild = child.child("c")!;
     child.begin("c", 1, noInputs, 2);
     grandchild.begin("g", 2, noInputs, 2);
     parent.end(3);
@@ -109,7 +109,7 @@ describe("child requests", () => {
     parent.begin("m", 1, noInputs, 1);
     parent.end(2);
     parent.release();
-    const child = parent.child("c");
+    const child = parent.child("c")!;
     child.begin("c", 1, noInputs, 3);
     child.mark("X", 3);
     child.end(4);

@@ -165,7 +165,7 @@ describe("an update of trace settings", () => {
 describe("trace mode opentelemetry", () => {
   it("is refused without a tracer, with what to pass", () => {
     expect(() => resolveTraceOptions({ mode: "opentelemetry" })).toThrow(
-      'trace.mode: "opentelemetry" needs the option tracer, got none; pass openTelemetry() of @tritonjs/core/opentelemetry',
+      'trace.mode: "opentelemetry" needs an extension that makes spans, got none; pass one in the option extensions',
     );
   });
 

@@ -1,6 +1,19 @@
 import { accessSync, constants, mkdirSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { RequestOrigin, RequestTrace, RequestTracer, TracedRequest } from "@tritonjs/core/diagnostics";
+import type { Clock, Extension, ExtensionParts, ExtensionServer } from "@tritonjs/core/extension";
+import {
+  Alarm,
+  copyTensor,
+  everyMs,
+  importPeer,
+  notLoaded,
+  PRIVATE_DIRECTORY,
+  PRIVATE_FILE,
+  quietTimers,
+  realClock,
+} from "@tritonjs/core/internal";
 import {
   assertOptions,
   errorFor,
@@ -10,18 +23,6 @@ import {
   Tensor,
   TritonError,
 } from "@tritonjs/protocol";
-import type {
-  RequestOrigin,
-  RequestTrace,
-  RequestTracer,
-  TracedBatch,
-  TracedRequest,
-} from "../observe/request-trace.js";
-import type { ExecutionTimes } from "../observe/statistics.js";
-import { importPeer, notLoaded } from "../optional-packages.js";
-import { Alarm, type Clock, everyMs, quietTimers, realClock } from "../system/clock.js";
-import { PRIVATE_DIRECTORY, PRIVATE_FILE } from "../system/files.js";
-import { copyTensor } from "../tensor-rows.js";
 
 /** Options of captures: which requests, and in which files. */
 export interface CaptureOptions {
@@ -46,10 +47,6 @@ export interface CaptureOptions {
   readonly redact?: readonly string[] | ((request: CapturedRequest) => CapturedRequest | undefined);
   /** Encrypts a complete file. Its name then ends in `.encrypted`. @default no encryption */
   readonly encrypt?: (file: Uint8Array) => Uint8Array | Promise<Uint8Array>;
-  /** Another tracer that gets the requests that its trace settings select: `openTelemetry()`. @default none */
-  readonly next?: RequestTracer;
-  /** Clock of the age of files. @default the real clock */
-  readonly clock?: Clock;
 }
 
 const TYPES = optionTypes<CaptureOptions>({
@@ -60,8 +57,6 @@ const TYPES = optionTypes<CaptureOptions>({
   maxAgeSeconds: "number",
   redact: ["array", "function"],
   encrypt: "function",
-  next: "object",
-  clock: "object",
 });
 
 /**
@@ -70,14 +65,15 @@ const TYPES = optionTypes<CaptureOptions>({
  *
  * Trace settings neither start nor stop it.
  *
- * @returns a tracer, for the option `tracer` of a `Triton`, which does not start without `hyparquet-writer`
+ * @returns an extension. Its server does not start without `hyparquet-writer`
  * @throws TritonError INVALID_ARG for options that are not valid, and for a directory that cannot be made or written
  * @example
  * ```ts
- * const triton = new Triton({ tracer: capture({ directory: "/var/lib/captures", rate: 0.01, redact: ["face"] }) });
+ * const captures = capture({ directory: "/var/lib/captures", rate: 0.01, redact: ["face"] });
+ * const triton = new Triton({ extensions: [captures] });
  * ```
  */
-export function capture(options: CaptureOptions): RequestTracer {
+export function capture(options: CaptureOptions): Captures {
   assertOptions("capture()", options, TYPES, undefined, ["directory"]);
   const { rate = 0.01, maxBytes = 8 * 1024 * 1024, maxAgeSeconds = 60 } = options;
   if (!(rate >= 0 && rate <= 1)) {
@@ -90,11 +86,17 @@ export function capture(options: CaptureOptions): RequestTracer {
   return new CaptureTracer({ ...options, rate, maxBytes, maxAgeSeconds });
 }
 
+/** The captures of a server. */
+export interface Captures extends Extension {
+  /** Captured requests that were lost since the start, because the disk was too slow or full. */
+  readonly lostSpans: number;
+}
+
 type ResolvedCapture = CaptureOptions & Required<Pick<CaptureOptions, "rate" | "maxBytes" | "maxAgeSeconds">>;
 
-class CaptureTracer implements RequestTracer {
+class CaptureTracer implements Captures, RequestTracer {
+  readonly name = "captures";
   readonly always = true;
-  readonly next: RequestTracer | undefined;
   readonly #options: ResolvedCapture;
   readonly #files: CaptureFiles;
   readonly #models: ReadonlySet<string> | undefined;
@@ -102,11 +104,16 @@ class CaptureTracer implements RequestTracer {
   #due = 0;
 
   constructor(options: ResolvedCapture) {
-    const { directory, maxBytes, maxAgeSeconds, encrypt, models, clock = realClock } = options;
+    const { models } = options;
     this.#options = options;
-    this.next = options.next;
     this.#models = models && new Set(models);
-    this.#files = new CaptureFiles({ directory, maxBytes, maxAgeSeconds, encrypt }, clock);
+    this.#files = new CaptureFiles(options);
+  }
+
+  attach({ clock }: ExtensionServer): ExtensionParts {
+    const files = this.#files;
+    files.follow(clock);
+    return { tracer: this, start: () => files.ready(), close: () => files.close() };
   }
 
   skips(modelName: string): boolean {
@@ -114,23 +121,15 @@ class CaptureTracer implements RequestTracer {
     return this.#due < 1;
   }
 
-  start(origin: RequestOrigin, beside?: RequestTrace): RequestTrace | undefined {
+  start(origin: RequestOrigin): RequestTrace | undefined {
     this.#due--;
-    if (this.#files.hasRoom) return new CaptureTrace(this, origin.wallOffsetMs, beside);
+    if (this.#files.hasRoom) return new CaptureTrace(this, origin.wallOffsetMs);
     this.#files.lost++;
-    return beside;
+    return undefined;
   }
 
   get lostSpans(): number {
     return this.#files.lost;
-  }
-
-  ready(): Promise<void> {
-    return this.#files.ready();
-  }
-
-  close(): Promise<void> {
-    return this.#files.close();
   }
 
   add(request: CapturedRequest): void {
@@ -180,39 +179,31 @@ function withoutText(request: CapturedRequest): CapturedRequest {
 
 const NOTHING: ReadonlyMap<string, Tensor> = new Map();
 
-/** Copies what goes through a request, and passes all events on. */
+/** Copies the tensors of a request. */
 class CaptureTrace implements RequestTrace {
-  readonly traceId: string | undefined;
-  readonly traceparent: string | undefined;
-  readonly sampled: boolean;
+  readonly traceId = undefined;
+  readonly traceparent = undefined;
+  readonly sampled = false;
   #request: { -readonly [K in keyof CapturedRequest]: CapturedRequest[K] } | undefined;
   #startMs = 0;
 
   constructor(
     private readonly tracer: CaptureTracer,
     private readonly wallOffsetMs: number,
-    private readonly next: RequestTrace | undefined,
-  ) {
-    this.traceId = next?.traceId;
-    this.traceparent = next?.traceparent;
-    this.sampled = next?.sampled ?? false;
-  }
+  ) {}
 
   /** Requests that this one causes are not captured: sending it again causes them again. */
-  child(modelName: string): RequestTrace {
-    return this.next?.child(modelName) ?? NO_TRACE;
+  child(): undefined {
+    return undefined;
   }
 
   within<T>(fn: () => T): T {
-    return this.next === undefined ? fn() : this.next.within(fn);
+    return fn();
   }
 
-  mark(name: string, atMs: number): void {
-    this.next?.mark(name, atMs);
-  }
+  mark(): void {}
 
   begin(model: string, version: number, request: TracedRequest, atMs: number): void {
-    this.next?.begin(model, version, request, atMs);
     const { id, parameters = NO_PARAMETERS, inputs } = request;
     this.#startMs = atMs;
     this.#request = {
@@ -229,22 +220,16 @@ class CaptureTrace implements RequestTrace {
     };
   }
 
-  batch(batch: TracedBatch): void {
-    this.next?.batch(batch);
-  }
+  batch(): void {}
 
-  compute(times: ExecutionTimes): void {
-    this.next?.compute(times);
-  }
+  compute(): void {}
 
   outputs(tensors: ReadonlyMap<string, Tensor>): void {
-    this.next?.outputs(tensors);
     const request = this.#request;
     if (request !== undefined && request.responses++ === 0) request.outputs = copies(tensors);
   }
 
   end(atMs: number, error?: TritonError): void {
-    this.next?.end(atMs, error);
     const request = this.#request;
     if (request === undefined) return;
     this.#request = undefined;
@@ -256,9 +241,7 @@ class CaptureTrace implements RequestTrace {
     this.tracer.add(request);
   }
 
-  release(status?: number | string): void {
-    this.next?.release(status);
-  }
+  release(): void {}
 }
 
 function copies(tensors: ReadonlyMap<string, Tensor>): ReadonlyMap<string, Tensor> {
@@ -287,22 +270,6 @@ function copyOf(tensor: Tensor): Tensor {
   return Tensor.fromElements(datatype, shape, copy);
 }
 
-/** The trace of a request that nothing records. */
-const NO_TRACE: RequestTrace = {
-  traceId: undefined,
-  traceparent: undefined,
-  sampled: false,
-  child: () => NO_TRACE,
-  within: (fn) => fn(),
-  mark() {},
-  begin() {},
-  batch() {},
-  compute() {},
-  outputs() {},
-  end() {},
-  release() {},
-};
-
 /** A captured request with its answer. */
 export interface CapturedRequest {
   readonly model: string;
@@ -319,14 +286,6 @@ export interface CapturedRequest {
   readonly responses: number;
   /** Code and text of the error with which it ended, `INVALID_ARG: ...`; undefined for none. */
   readonly error: string | undefined;
-}
-
-/** When a file is complete, and what is done to it. */
-interface CaptureFileOptions {
-  readonly directory: string;
-  readonly maxBytes: number;
-  readonly maxAgeSeconds: number;
-  readonly encrypt: ((file: Uint8Array) => Uint8Array | Promise<Uint8Array>) | undefined;
 }
 
 /** The part of `hyparquet-writer` that is used. */
@@ -366,7 +325,8 @@ class CaptureFiles {
   lost = 0;
   readonly #open = new Map<string, OpenFile>();
   readonly #mayWarn = everyMs(realClock, WARN_EVERY_MS);
-  readonly #alarm: Alarm;
+  #clock: Clock = realClock;
+  #alarm = this.#alarmOn(realClock);
   #waitingBytes = 0;
   #number = 0;
   /** The end of a chain of writes: each starts after the one before. */
@@ -374,10 +334,7 @@ class CaptureFiles {
   #writer: Promise<ParquetWriter> | undefined;
 
   /** @throws TritonError INVALID_ARG for a directory that cannot be made */
-  constructor(
-    private readonly options: CaptureFileOptions,
-    private readonly clock: Clock,
-  ) {
+  constructor(private readonly options: ResolvedCapture) {
     try {
       mkdirSync(options.directory, PRIVATE_DIRECTORY);
       accessSync(options.directory, constants.W_OK | constants.X_OK);
@@ -385,7 +342,16 @@ class CaptureFiles {
       const why = TritonError.from(error).message;
       throw errorFor("INVALID_OPTION", `cannot use the directory of captures '${options.directory}': ${why}`);
     }
-    this.#alarm = new Alarm(quietTimers(clock) as Clock, () => this.#rotateAll());
+  }
+
+  /** Times the age of files by the clock of a server. */
+  follow(clock: Clock): void {
+    this.#clock = clock;
+    this.#alarm = this.#alarmOn(clock);
+  }
+
+  #alarmOn(clock: Clock): Alarm {
+    return new Alarm(quietTimers(clock) as Clock, () => this.#rotateAll());
   }
 
   /** False while so much waits for the disk that nothing more is kept. */
@@ -432,7 +398,7 @@ class CaptureFiles {
 
   async #write(model: string, { requests, bytes }: OpenFile): Promise<void> {
     const { directory, encrypt } = this.options;
-    const start = new Date(this.clock.wallNow()).toISOString().replace(/[:.]/g, "-");
+    const start = new Date(this.#clock.wallNow()).toISOString().replace(/[:.]/g, "-");
     const name = `${encodeURIComponent(model)}-${start}-${this.#number++}.parquet${encrypt === undefined ? "" : ".encrypted"}`;
     const path = join(directory, name);
     try {
@@ -463,7 +429,7 @@ async function loadWriter(): Promise<ParquetWriter> {
   try {
     return await importPeer<ParquetWriter>("hyparquet-writer", import.meta.url);
   } catch (error) {
-    throw notLoaded("hyparquet-writer", error, "install it next to @tritonjs/core to capture requests");
+    throw notLoaded("hyparquet-writer", error, "install it next to @tritonjs/operations to capture requests");
   }
 }
 

@@ -16,22 +16,22 @@ import {
   type TracerProvider,
   trace,
 } from "@opentelemetry/api";
-import type { Tensor, TritonError } from "@tritonjs/protocol";
 import {
   type DiagnosedRequest,
   type DiagnosticMessages,
+  type ExecutionTimes,
+  type LateCause,
   onDiagnostics,
   onExecution,
-} from "../observe/diagnostics-channels.js";
-import type {
-  RequestArrival,
-  RequestOrigin,
-  RequestTrace,
-  RequestTracer,
-  TracedBatch,
-  TracedRequest,
-} from "../observe/request-trace.js";
-import type { ExecutionTimes, LateCause } from "../observe/statistics.js";
+  type RequestArrival,
+  type RequestOrigin,
+  type RequestTrace,
+  type RequestTracer,
+  type TracedBatch,
+  type TracedRequest,
+} from "@tritonjs/core/diagnostics";
+import type { Extension } from "@tritonjs/core/extension";
+import type { Tensor, TritonError } from "@tritonjs/protocol";
 
 /** Options of `openTelemetry`. */
 export interface OpenTelemetryOptions {
@@ -47,10 +47,15 @@ export interface OpenTelemetryOptions {
   readonly meters?: boolean | MeterProvider;
   /** Models that generate text. Their spans and metrics follow the conventions for generative AI. @default none */
   readonly textGenerators?: TextGenerators;
+  /**
+   * Number of spans that the provider has lost since the start, for the metric `tritonjs_trace_lost_total`.
+   * @default not known
+   */
+  readonly lostSpans?: () => number;
 }
 
 /** Name of the instrumentation in spans and metrics. */
-const SCOPE = "@tritonjs/core/opentelemetry";
+const SCOPE = "@tritonjs/operations/opentelemetry";
 
 const headersOf = {
   keys: () => [],
@@ -64,46 +69,68 @@ const headersOf = {
  *
  * @example
  * ```ts
- * const triton = new Triton({ tracer: openTelemetry({ meters: true }) });
+ * const triton = new Triton({ extensions: [openTelemetry({ meters: true })] });
  * ```
  */
-export function openTelemetry(options: OpenTelemetryOptions = {}): RequestTracer {
-  const { textGenerators: generators = {}, meters = false, propagator } = options;
-  const provider = options.tracerProvider ?? trace.getTracerProvider();
-  const tracer = provider.getTracer(SCOPE);
-  const endMeters =
-    meters === false
-      ? undefined
-      : meterRequests((meters === true ? metrics.getMeterProvider() : meters).getMeter(SCOPE), generators);
-  const extract = (arrival: RequestArrival): Context =>
-    (propagator ?? propagation).extract(context.active(), arrival, headersOf);
+export function openTelemetry(options: OpenTelemetryOptions = {}): Extension {
+  const { textGenerators: generators = {}, meters = false, lostSpans } = options;
+  let endMeters = (): void => {};
   return {
-    start({ modelName, selected, arrival, now, wallOffsetMs }: RequestOrigin): RequestSpans | undefined {
-      const maker: SpanMaker = { tracer, generators, now, wallOffsetMs };
-      const active = context.active();
-      const isInner = trace.getSpanContext(active) !== undefined;
-      const parent = isInner || arrival === undefined ? active : extract(arrival);
-      if (!selected && trace.getSpanContext(parent) === undefined) return undefined;
-      if (arrival === undefined) return new RequestSpans(maker, modelName, parent);
-      const frontend = tracer.startSpan(
-        "InferRequest",
-        {
-          // An HTTP server that is instrumented has made the span of the server already.
-          kind: isInner ? SpanKind.INTERNAL : SpanKind.SERVER,
-          startTime: wallOffsetMs + arrival.startMs,
-          attributes: {
-            "network.protocol.name": arrival.protocol,
-            ...(!isInner && arrival.attributes?.()),
-          },
-        },
-        parent,
-      );
-      return new RequestSpans(maker, modelName, trace.setSpan(parent, frontend), frontend);
-    },
-    async close() {
-      endMeters?.();
-    },
+    name: "opentelemetry",
+    attach: () => ({
+      tracer: new SpanTracer(options, lostSpans),
+      start() {
+        if (meters === false) return;
+        const provider = meters === true ? metrics.getMeterProvider() : meters;
+        endMeters = meterRequests(provider.getMeter(SCOPE), generators);
+      },
+      close: () => endMeters(),
+    }),
   };
+}
+
+class SpanTracer implements RequestTracer {
+  readonly #tracer: Tracer;
+  readonly #generators: TextGenerators;
+  readonly #propagator: Pick<TextMapPropagator, "extract">;
+
+  constructor(
+    { textGenerators = {}, tracerProvider, propagator = propagation }: OpenTelemetryOptions,
+    private readonly lost: (() => number) | undefined,
+  ) {
+    this.#generators = textGenerators;
+    this.#tracer = (tracerProvider ?? trace.getTracerProvider()).getTracer(SCOPE);
+    this.#propagator = propagator;
+  }
+
+  get lostSpans(): number {
+    return this.lost?.() ?? 0;
+  }
+
+  start({ modelName, selected, arrival, now, wallOffsetMs }: RequestOrigin): RequestSpans | undefined {
+    const tracer = this.#tracer;
+    const maker: SpanMaker = { tracer, generators: this.#generators, now, wallOffsetMs };
+    const active = context.active();
+    const isInner = trace.getSpanContext(active) !== undefined;
+    const parent =
+      isInner || arrival === undefined ? active : this.#propagator.extract(active, arrival, headersOf);
+    if (!selected && trace.getSpanContext(parent) === undefined) return undefined;
+    if (arrival === undefined) return new RequestSpans(maker, modelName, parent);
+    const frontend = tracer.startSpan(
+      "InferRequest",
+      {
+        // An HTTP server that is instrumented has made the span of the server already.
+        kind: isInner ? SpanKind.INTERNAL : SpanKind.SERVER,
+        startTime: wallOffsetMs + arrival.startMs,
+        attributes: {
+          "network.protocol.name": arrival.protocol,
+          ...(!isInner && arrival.attributes?.()),
+        },
+      },
+      parent,
+    );
+    return new RequestSpans(maker, modelName, trace.setSpan(parent, frontend), frontend);
+  }
 }
 
 /**
