@@ -178,7 +178,7 @@ const NO_OPTIONS: InferOptions = {};
 
 interface HandleServer {
   readonly registry: ModelRegistry;
-  readonly models: { readonly gpus: Gpus };
+  readonly gpus: Gpus;
   readonly drainTimeoutMs: number;
 }
 
@@ -191,7 +191,7 @@ export function modelHandle<
   server: HandleServer,
   replan: (change: RebindOptions) => ModelPlan,
 ): ModelHandle<I, O, M> {
-  const { gpus } = server.models;
+  const { gpus } = server;
   const { name, version, config } = model;
   const infer = (given: readonly unknown[], axis: CallBatchAxis) => {
     try {

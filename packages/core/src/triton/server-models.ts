@@ -13,13 +13,20 @@ import { ResidentModels } from "../model/resident-models.js";
 import type { Log } from "../observe/log.js";
 import { DEFAULT_METRICS_CONFIG } from "../observe/metric-families.js";
 import type { CacheUsage } from "../observe/model-families.js";
+import type { RequestTracer } from "../observe/request-trace.js";
 import { Tracing } from "../observe/tracing.js";
 import { ShareLedger } from "../scheduler/fair-shares.js";
 import type { SchedulingTape } from "../scheduler/scheduling-tape.js";
 import { CudaPools } from "../shared-memory/cuda-pools.js";
 import type { Clock } from "../system/clock.js";
-import { type HostPolicies, hostPolicyWarnings } from "../system/host-policy.js";
+import type { HostPolicies } from "../system/host-policy.js";
 import type { TritonOptions } from "./triton-options.js";
+
+/** The GPUs that instances may use, as the options of a server say. */
+export function gpusOf({ gpus, gpuFallback }: TritonOptions, log: Log): Gpus {
+  const listed = gpus === undefined ? new MachineGpus(log) : listedGpus(gpus);
+  return gpuFallback === "cpu" ? new GpusOrCpu(listed, log) : listed;
+}
 
 /** The server as its models see it. */
 interface ModelsServer {
@@ -27,8 +34,11 @@ interface ModelsServer {
   readonly registry: ModelRegistry;
   /** Log of the models. */
   readonly log: Log;
+  readonly hostPolicies: HostPolicies;
   /** Gives a version a place in memory, as an extension decides. */
   admit(this: void, model: TenantModel): Residence | undefined;
+  /** Follow requests to their answers. */
+  readonly tracers: readonly RequestTracer[];
   /** Loads and unloads models on behalf of other models. */
   readonly control: ModelControl;
   /** Registry for metrics that models define themselves. */
@@ -40,8 +50,6 @@ export class ServerModels {
   readonly clock: Clock;
   readonly registry: ModelRegistry;
   readonly log: Log;
-  readonly gpus: Gpus;
-  readonly hostPolicies: HostPolicies;
   readonly tracing: Tracing | undefined;
   readonly cuda: CudaPools;
   readonly residents: ResidentModels;
@@ -53,20 +61,16 @@ export class ServerModels {
   readonly #shares: ShareOptions | undefined;
   readonly #ledger = new ShareLedger();
 
-  constructor(options: TritonOptions, { clock, registry, log, admit, control, metrics }: ModelsServer) {
+  constructor(options: TritonOptions, server: ModelsServer) {
+    const { clock, registry, log, hostPolicies, admit, tracers, control, metrics } = server;
     this.clock = clock;
     this.registry = registry;
     this.log = log;
-    const { responseCache: cache, hostPolicies = {}, shares } = options;
+    const { responseCache: cache, shares } = options;
     checkShares(shares);
     this.#shares = shares;
-    this.hostPolicies = hostPolicies;
-    for (const warning of hostPolicyWarnings(hostPolicies)) process.emitWarning(warning, "TritonWarning");
-    const gpus = options.gpus === undefined ? new MachineGpus(log.of("gpus")) : listedGpus(options.gpus);
-    this.gpus = options.gpuFallback === "cpu" ? new GpusOrCpu(gpus, log.of("gpus")) : gpus;
     this.cuda = new CudaPools(options, log.of("memory"));
     const { trace } = options;
-    const { tracers } = extensions;
     this.tracing =
       trace === undefined && tracers.length === 0
         ? undefined

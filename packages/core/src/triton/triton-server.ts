@@ -1,5 +1,6 @@
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import { changedGroups } from "../bind/plan-executors.js";
+import type { Gpus } from "../config/gpus.js";
 import { AttachedExtensions } from "../extension/attached-extensions.js";
 import type { ModelSource, StartUp } from "../extension/model-source.js";
 import { resolveSecurity } from "../frontend/security.js";
@@ -24,13 +25,16 @@ import { LocalService } from "../service/local-service.js";
 import { saysReady } from "../service/model-reports.js";
 import { meteredModels, ServerInspector } from "../service/server-inspector.js";
 import { realClock, settledWithin, sleep } from "../system/clock.js";
-import { ServerModels } from "./server-models.js";
+import { hostPolicyWarnings } from "../system/host-policy.js";
+import { gpusOf, ServerModels } from "./server-models.js";
 import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./triton-options.js";
 
 /** A server: makes its parts, opens its frontends, and closes everything in order. */
 export class TritonServer {
   readonly registry: ModelRegistry;
   readonly models: ServerModels;
+  /** The GPUs that instance groups may name. */
+  readonly gpus: Gpus;
   /** Models that load and unload while the server runs. */
   readonly source: ModelSource;
   readonly service: LocalService;
@@ -56,11 +60,29 @@ export class TritonServer {
     const registry = new ModelRegistry(() => this.source.namespacing);
     this.registry = registry;
     const clock = options.clock ?? realClock;
+    const { hostPolicies = {} } = options;
+    for (const warning of hostPolicyWarnings(hostPolicies)) process.emitWarning(warning, "TritonWarning");
+    const gpus = gpusOf(options, log.of("model_lifecycle").of("gpus"));
+    this.gpus = gpus;
+    const extensions = new AttachedExtensions([repository(options), ...(options.extensions ?? [])], {
+      clock,
+      registry,
+      gpus,
+      hostPolicies,
+      log: (part) => log.of(part),
+      create: (plan) => this.models.create(plan),
+      startsOnDisk: (config) =>
+        this.models.residents.startsOnDisk(config) || this.#extensions.startsOnDisk(config),
+    });
+    this.#extensions = extensions;
+    this.source = extensions.source;
     const models = new ServerModels(options, {
       clock,
       registry,
       log: log.of("model_lifecycle"),
-      admit: (model) => this.#extensions.admit(model),
+      hostPolicies,
+      admit: (model) => extensions.admit(model),
+      tracers: extensions.tracers,
       control: {
         // A model does not wait for removed instances, because it may run on one of them.
         load: async (name, given) => void (await this.source.load(name, given)),
@@ -76,19 +98,6 @@ export class TritonServer {
       metrics: () => this.metrics.registry,
     });
     this.models = models;
-    const { gpus, hostPolicies } = models;
-    const extensions = new AttachedExtensions([repository(options), ...(options.extensions ?? [])], {
-      clock,
-      registry,
-      gpus,
-      hostPolicies,
-      log: (part) => log.of(part),
-      create: (plan) => models.create(plan),
-      startsOnDisk: (config) =>
-        models.residents.startsOnDisk(config) || this.#extensions.startsOnDisk(config),
-    });
-    this.#extensions = extensions;
-    this.source = extensions.source;
     const requestMemory = new RequestMemory(options.requestMemory);
     const { allowGpuMetrics = true, metricsIntervalMs = 2000 } = options;
     const hasGpus = allowGpuMetrics && options.gpus?.length !== 0;
@@ -125,7 +134,7 @@ export class TritonServer {
       ]),
       async changeInstances(model, count) {
         const check = model.plan.instanceProblems ?? (() => []);
-        await model.updateInstances(changedGroups(count, model.config, models.gpus, check));
+        await model.updateInstances(changedGroups(count, model.config, gpus, check));
       },
     });
     this.service = new LocalService(

@@ -137,10 +137,10 @@ export class Triton implements AsyncDisposable {
     const plan = planBinding(
       options as AnyBindOptions,
       (name, version) => this.#isTaken(name, version),
-      this.#server.models.gpus,
+      this.#server.gpus,
       planModule,
     );
-    const { gpus } = this.#server.models;
+    const { gpus } = this.#server;
     return this.#add<I, O, M>(plan, replanBinding(options as AnyBindOptions, gpus, planModule));
   }
 

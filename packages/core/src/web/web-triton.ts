@@ -74,7 +74,7 @@ export class WebTriton implements AsyncDisposable {
   /** @internal */
   readonly log: Log;
   /** @internal */
-  readonly models: { readonly gpus: Gpus } = { gpus: listedGpus([]) };
+  readonly gpus: Gpus = listedGpus([]);
   /** @internal */
   readonly drainTimeoutMs: number;
   readonly #server: ModelServer;
@@ -132,7 +132,7 @@ export class WebTriton implements AsyncDisposable {
   ): ModelHandle<I, O, M> {
     this.assertOpen();
     const isTaken = (name: string, version: number) => this.registry.has(name, version);
-    const { gpus } = this.models;
+    const { gpus } = this;
     const plan = planBinding(options as AnyBindOptions, isTaken, gpus, noModule);
     return this.#add<I, O, M>(plan, replanBinding(options as AnyBindOptions, gpus, noModule));
   }
