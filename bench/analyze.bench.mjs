@@ -9,8 +9,8 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "@tritonjs/cli";
-import { analyze } from "@tritonjs/cli/tools";
 import { Triton } from "@tritonjs/core";
+import { analyze } from "@tritonjs/perf";
 import { onnxModels } from "./support/onnx-models.mjs";
 import { median, short } from "./support/pairs.mjs";
 import { machineNote, saveResult } from "./support/report.mjs";

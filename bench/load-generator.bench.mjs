@@ -1,22 +1,21 @@
 /*
- * How fast does the load generator of @tritonjs/cli/tools send, compared with wrk over HTTP and h2load over gRPC? All load
+ * How fast does the load generator of @tritonjs/perf send, compared with wrk over HTTP and h2load over gRPC? All load
  * the same server, in turns, with tensors of 64 B. The CPU time of a request in the generator's thread tells more on a
  * busy machine.
  *
  * Exit code 1 if the generator reaches less than 0.6 of a tool's rate.
  */
 
+import { loadDataSet, readModel, startLoadGenerator } from "@tritonjs/perf";
 import { binaryBody, grpcLoad, grpcLoadTool, httpLoad, httpLoadTool, inferMessage } from "./support/load.mjs";
 import { medianOf, ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
-import { importOf } from "./support/tree.mjs";
 
 const STREAMS = 8;
 /** Least share of a tool's rate. */
 const LEAST_RATIO = 0.6;
 
-const { loadDataSet, readModel, startLoadGenerator } = await importOf(undefined, "cli", "tools");
 const server = await startProgram("identity-server");
 const urls = await server.call("urls");
 const seconds = Math.max(1, Math.round(SECONDS));

@@ -25,8 +25,8 @@ import {
   VARIANTS,
   writeVariant,
 } from "@tritonjs/backends/optimize";
-import { optimize } from "@tritonjs/cli/tools";
 import { Triton } from "@tritonjs/core";
+import { optimize } from "@tritonjs/perf";
 import { Tensor } from "@tritonjs/protocol";
 import { onnxModels } from "./support/onnx-models.mjs";
 import { short } from "./support/pairs.mjs";

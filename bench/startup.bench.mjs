@@ -24,7 +24,7 @@ const measure = (...args) =>
 
 const fastify = createRequire(import.meta.url).resolve("fastify");
 /** All packages of the image, each after its dependencies. */
-const PACKAGES = ["protocol", "core", "http", "grpc", "client", "backends", "llm", "cli"];
+const PACKAGES = ["protocol", "core", "http", "grpc", "client", "backends", "llm", "perf", "cli"];
 const published = new Published(PACKAGES);
 const imports = {
   core: published.entry("core"),

@@ -7,7 +7,6 @@ import { root } from "../../scripts/run.mjs";
 /** Where parts were before the packages were joined: the package, and the part's folder in its `dist`. */
 const BEFORE = {
   "backends/onnxruntime": ["core", "backends/onnxruntime"],
-  "cli/tools": ["tools", ""],
   "http/dashboard": ["dashboard", ""],
   "protocol/grpc": ["grpc-messages", ""],
 };

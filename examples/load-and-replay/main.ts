@@ -2,11 +2,11 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { perf, readTrace, replayTrace, summarizeTrace, traceSummaryText } from "@tritonjs/cli/tools";
 import { InferenceServerClient } from "@tritonjs/client/http";
 import { Triton } from "@tritonjs/core";
 import { recordScheduling } from "@tritonjs/core/time-travel";
 import { http } from "@tritonjs/http";
+import { perf, readTrace, replayTrace, summarizeTrace, traceSummaryText } from "@tritonjs/perf";
 
 /*
  * A load, its trace, what a second instance would have made of the same load, and its batches once more.

@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { optimize } from "@tritonjs/cli/tools";
 import { Triton } from "@tritonjs/core";
+import { optimize } from "@tritonjs/perf";
 
 /*
  * The smallest form of a network that writes stories, whose outputs differ by at most 10%, and a server with it.

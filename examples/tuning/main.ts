@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { analyze } from "@tritonjs/cli/tools";
 import { Triton } from "@tritonjs/core";
+import { analyze } from "@tritonjs/perf";
 
 /*
  * A search for the largest batch that gives the highest throughput, and a server with the best configuration.

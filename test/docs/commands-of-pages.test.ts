@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { analyze } from "@tritonjs/cli/tools";
 import { batch, sample, Triton } from "@tritonjs/core";
 import { http, openApiDocument } from "@tritonjs/http";
 import { openai } from "@tritonjs/llm/openai";
+import { analyze } from "@tritonjs/perf";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { curlLines } from "../support/curl-line.js";
 import { repositoryRoot } from "../support/repository.js";

@@ -2,9 +2,9 @@ import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wri
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { makeVariant, OnnxModel, prepareModel, writeVariant } from "@tritonjs/backends/optimize";
-import { type OptimizeOptions, type OptimizeResult, optimize } from "@tritonjs/cli/tools";
 import { Triton } from "@tritonjs/core";
 import { tokenizer } from "@tritonjs/llm/tokenizer";
+import { type OptimizeOptions, type OptimizeResult, optimize } from "@tritonjs/perf";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseIris } from "../../examples/quickstart/iris/iris-data.js";
 import { WordErrors } from "../../examples/speech-recognition/word-errors.js";

@@ -1,4 +1,4 @@
-import { Random } from "../../packages/cli/src/data/random.js";
+import { Random } from "../../packages/perf/src/data/random.js";
 
 /** Requests of one kind: their share of the load, and the time within which each must be answered. */
 export interface RequestClass {

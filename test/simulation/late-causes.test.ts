@@ -1,11 +1,11 @@
 import { batch, type InferOptions, Triton } from "@tritonjs/core";
 import type { Backend } from "@tritonjs/core/backend";
 import { describe, expect, it } from "vitest";
-import { Random } from "../../packages/cli/src/data/random.js";
-import { SimulationClock } from "../../packages/cli/src/simulate/simulation-clock.js";
 import type { BatcherOptions } from "../../packages/core/src/config/model-options.js";
 import type { LateCause } from "../../packages/core/src/observe/statistics.js";
 import { InferenceRequest } from "../../packages/core/src/request/inference-request.js";
+import { Random } from "../../packages/perf/src/data/random.js";
+import { SimulationClock } from "../../packages/perf/src/simulate/simulation-clock.js";
 import { echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { SimulatedModel } from "./simulated-model.js";
 

@@ -1,4 +1,4 @@
-import { Random } from "../../packages/cli/src/data/random.js";
+import { Random } from "../../packages/perf/src/data/random.js";
 
 /** A model under a kind of load, with a latency target. */
 export interface Scenario {

@@ -1,5 +1,4 @@
 import type { ModelConfig } from "@tritonjs/protocol";
-import { SimulationClock } from "../../packages/cli/src/simulate/simulation-clock.js";
 import type { Tensors } from "../../packages/core/src/batch/batch-tensors.js";
 import { planInstances } from "../../packages/core/src/config/instance-groups.js";
 import type { BatcherOptions } from "../../packages/core/src/config/model-options.js";
@@ -12,6 +11,7 @@ import { DynamicBatchScheduler } from "../../packages/core/src/scheduler/dynamic
 import type { ShareLedger } from "../../packages/core/src/scheduler/fair-shares.js";
 import { DeadlineQueue } from "../../packages/core/src/system/clock.js";
 import { instanceOwner } from "../../packages/core/test/support/instance-owner.js";
+import { SimulationClock } from "../../packages/perf/src/simulate/simulation-clock.js";
 
 /** What a simulated model is bound with. */
 export interface SimulatedModelOptions {

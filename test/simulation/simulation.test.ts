@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Random } from "../../packages/cli/src/data/random.js";
-import { SimulationClock } from "../../packages/cli/src/simulate/simulation-clock.js";
+import { Random } from "../../packages/perf/src/data/random.js";
+import { SimulationClock } from "../../packages/perf/src/simulate/simulation-clock.js";
 import { at, busyShare } from "./compare.js";
 import { DEADLINE_CASES, type DeadlineCase, OTHER_CASES } from "./deadline-cases.js";
 import { CONTENDERS, DEADLINES } from "./deadline-report.js";

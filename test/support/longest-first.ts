@@ -7,7 +7,7 @@ const LONGEST = [
   "test/site/site.long.test.ts",
   "test/chaos/chaos-run.long.test.ts",
   "test/deploy/proxies.long.test.ts",
-  "packages/cli/test/tools/optimize/optimize.long.test.ts",
+  "packages/perf/test/optimize/optimize.long.test.ts",
   "test/fuzz/random-inputs.long.test.ts",
   "test/package/package-managers.long.test.ts",
   "test/docs/guides.long.test.ts",

@@ -6,7 +6,7 @@ process.env.ORT_DISABLE_TELEMETRY ||= "1";
 
 try {
   // A static import would fail outside this `try` when few files may be open.
-  const { processTerminal } = await import("./command-context.js");
+  const { processTerminal } = await import("@tritonjs/perf/internal");
   const { run } = await import("./run.js");
   const code = await run(process.argv.slice(2), processTerminal);
   // Ends the process despite handles that a model has left open, but only after the output to a pipe is written.

@@ -2,8 +2,15 @@ import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findInstalled, VERSION } from "@tritonjs/core/internal";
+import {
+  listTools,
+  TOOLS as PERF_TOOLS,
+  runCommand,
+  type Terminal,
+  type Tool,
+} from "@tritonjs/perf/internal";
 import { Argument, Command, Option as HelpOption } from "commander";
-import type { CommandContext, Extensions, Terminal } from "./command-context.js";
+import type { CommandContext, Extensions } from "./command-context.js";
 import { checkCommand } from "./commands/check-command.js";
 import { configCommand } from "./commands/config-command.js";
 import { doctorCommand } from "./commands/doctor-command.js";
@@ -13,7 +20,6 @@ import { stubCommand } from "./commands/stub-command.js";
 import { typesCommand } from "./commands/types-command.js";
 import { type Option, OptionError } from "./options/option.js";
 import { optionGroups } from "./options/options.js";
-import { runCommand } from "./tool-command.js";
 
 /**
  * Runs the command `tritonjs`. With your own backends, it makes a command of your own.
@@ -80,9 +86,7 @@ export function commandLine(context: CommandContext): Command {
     .addCommand(doctorCommand(context))
     .addCommand(rolloutCommand(context))
     .addCommand(initCommand(context));
-  for (const [name, { description, usage }] of Object.entries(TOOLS))
-    program.addCommand(new Command(name).description(description).usage(usage));
-  return program.addCommand(completionCommand(context));
+  return listTools(program, TOOLS).addCommand(completionCommand(context));
 }
 
 function serveCommand(): Command {
@@ -102,45 +106,15 @@ function serveHelp(): string {
   return new Command("tritonjs").addCommand(serveCommand()).commands[0]!.helpInformation();
 }
 
-/** Commands that load their own part. They are in the list of commands; their options and help come with the part. */
+/** Commands that load their own part: those of `@tritonjs/perf`, and `repo`. */
 const TOOLS: Readonly<Record<string, Tool>> = {
-  perf: {
-    description: "measure the throughput and latency of a model; `tritonjs perf --help` has the options",
-    usage: "-m <model> [options]",
-    load: async () => (await import("./perf/perf.js")).perf,
-  },
-  analyze: {
-    description: "find the configuration of a model that meets a goal",
-    usage: "--model-repository <folder> -m <models> [options]",
-    load: async () => (await import("./analyze/analyze.js")).analyze,
-  },
-  optimize: {
-    description: "make smaller and faster forms of a trained model, and write the best as a model to serve",
-    usage: "<model> [options]",
-    load: async () => (await import("./optimize/optimize-command.js")).optimizeCommand,
-  },
+  ...PERF_TOOLS,
   repo: {
     description: "add a trained model to a model repository; `tritonjs repo add --help` has the options",
     usage: "add <directory or file> [options]",
     load: async () => (await import("./repo-add/repo-command.js")).repoCommand,
   },
-  replay: {
-    description: "predict what other configurations would make of a recorded trace",
-    usage: "<traces...> --config <file> [options]",
-    load: async () => (await import("./trace/replay.js")).replayTrace,
-  },
-  trace: {
-    description: "summarize trace files, or convert them for a viewer",
-    usage: "summary|export <traces...> [options]",
-    load: async () => (await import("./trace/inspect-trace.js")).inspectTrace,
-  },
 };
-
-interface Tool {
-  readonly description: string;
-  readonly usage: string;
-  load(): Promise<(args: readonly string[], terminal: Terminal) => Promise<number>>;
-}
 
 function initCommand({ terminal, finish }: CommandContext): Command {
   const template = new HelpOption(

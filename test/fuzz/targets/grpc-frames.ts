@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { grpc } from "@tritonjs/grpc";
 import { inferencePath } from "@tritonjs/protocol/grpc";
-import { headerBlocks } from "../../../packages/cli/src/target/http2-frames.js";
+import { headerBlocks } from "../../../packages/perf/src/target/http2-frames.js";
 import { expectThat, type FuzzTarget } from "../engine/target.js";
 import {
   frameBytes,

@@ -3,7 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { encodeMessage, inference, inferencePath } from "@tritonjs/protocol/grpc";
-import { headerBlocks } from "../../../packages/cli/src/target/http2-frames.js";
+import { headerBlocks } from "../../../packages/perf/src/target/http2-frames.js";
 import { expectThat, type FuzzTarget } from "../engine/target.js";
 import {
   frameBytes,

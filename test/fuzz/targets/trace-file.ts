@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { chromeTrace, readTrace, recordingOf, summarizeTrace, traceSummaryText } from "@tritonjs/cli/tools";
+import { chromeTrace, readTrace, recordingOf, summarizeTrace, traceSummaryText } from "@tritonjs/perf";
 import { type FuzzTarget, refusalOf } from "../engine/target.js";
 import { text } from "../structures/text.js";
 

@@ -17,9 +17,8 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { ImportOptions } from "@tritonjs/backends/optimize";
 import { inspectRepository, readPrototxt } from "@tritonjs/core/config";
+import { cleanUpAtExit, invalidOption } from "@tritonjs/perf/internal";
 import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
-import { cleanUpAtExit } from "../exit-cleanups.js";
-import { invalidOption } from "../tool-errors.js";
 import {
   type ConfigText,
   type ImportPlan,
@@ -30,7 +29,7 @@ import {
 } from "./import-plan.js";
 import { nameOfSource, planSource } from "./plan-source.js";
 
-/** Options of {@link addModel}. */
+/** Options of `addModel`. */
 export interface AddModelOptions extends ImportOptions {
   /** File or directory with the model. */
   readonly source: string;
@@ -59,7 +58,7 @@ export interface AddModelOptions extends ImportOptions {
   readonly onProgress?: (text: string) => void;
 }
 
-/** What {@link addModel} added, or would add. */
+/** What `addModel` added, or would add. */
 export interface AddedModel {
   /** The kind of the source. */
   readonly kind: string;
@@ -75,22 +74,8 @@ export interface AddedModel {
   readonly notes: readonly string[];
 }
 
-/**
- * Adds a model to a model repository: recognises the files, and writes the model's folder with its configuration,
- * tokenizer, chat template and class names. A model of texts or images becomes an ensemble with the steps before it.
- * The folders appear at once and complete; a fault leaves the repository as it was.
- *
- * @throws TritonError NOT_FOUND for a missing source, INVALID_ARG for faulty files, UNSUPPORTED for what is not served,
- * ALREADY_EXISTS for a model or version that is there, UNAVAILABLE for files that cannot be written
- *
- * @example
- * ```ts
- * import { addModel } from "@tritonjs/cli/tools";
- *
- * const { name, models } = await addModel({ source: "all-MiniLM-L6-v2", repository: "models" });
- * ```
- */
-export async function addModel(options: AddModelOptions): Promise<AddedModel> {
+/** Adds a model as `addModel` of the package says. */
+export async function addTrainedModel(options: AddModelOptions): Promise<AddedModel> {
   const { source, repository, version = 1, maxBatchSize = 32 } = options;
   const name = options.name ?? nameOfSource(source);
   checkName(name);

@@ -1,17 +1,19 @@
 import { VERSION } from "@tritonjs/core/internal";
-import { Command } from "commander";
-import { IMPORT_OPTIONS, readImportOptions } from "../optimize/import-options.js";
-import { OptionReader, readShapes } from "../perf/option-reader.js";
 import {
   addOptions,
   EXIT,
+  IMPORT_OPTIONS,
+  OptionReader,
   type OptionRow,
   type ParsedOptions,
+  readImportOptions,
+  readShapes,
   runCommand,
   stopSignal,
   type ToolTerminal,
-} from "../tool-command.js";
-import { type AddedModel, type AddModelOptions, addModel } from "./add-model.js";
+} from "@tritonjs/perf/internal";
+import { Command } from "commander";
+import { type AddedModel, type AddModelOptions, addTrainedModel } from "./add-model.js";
 
 const GROUPS: Readonly<Record<string, readonly OptionRow[]>> = {
   "Repository:": [
@@ -82,7 +84,7 @@ export async function repoCommand(args: readonly string[], terminal: ToolTermina
     const onProgress = (text: string) => terminal.writeError(`${text}\n`);
     const options = { ...readRepoOptions(source, given), signal, onProgress };
     try {
-      const added = await addModel(options);
+      const added = await addTrainedModel(options);
       terminal.write(addedText(added, options));
     } catch (error) {
       if (!signal.aborted) throw error;

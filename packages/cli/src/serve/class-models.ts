@@ -5,8 +5,8 @@ import { basename, join, resolve } from "node:path";
 import type { parseClassReference as ParseClassReference } from "@tritonjs/backends/classes";
 import type { ModelFormat } from "@tritonjs/core";
 import { importInstalled } from "@tritonjs/core/internal";
+import { cleanUpAtExit } from "@tritonjs/perf/internal";
 import { errorFor } from "@tritonjs/protocol";
-import { cleanUpAtExit } from "../exit-cleanups.js";
 import { OptionError } from "../options/option.js";
 
 interface ClassesPackage {

@@ -1,4 +1,4 @@
-import type { Terminal } from "../../src/command-context.js";
+import type { Terminal } from "@tritonjs/cli";
 
 /** Collects what a command writes. */
 export class TestTerminal implements Terminal {
