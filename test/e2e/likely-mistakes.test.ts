@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
-import { encodeInferRequest } from "@tritonjs/client/http";
+import { encodeInferRequest } from "@tritonjs/client/internal";
 import {
   type BindOptions,
   batch,

@@ -5,11 +5,8 @@
 export type {
   ArrayOf,
   BytesArray,
-  CallByPosition,
   DataType,
-  ElementsOf,
   InferOptions,
-  InputValuesOf,
   Parameters,
   ParameterValue,
   RequestSequence,
@@ -20,29 +17,16 @@ export type {
   ValuesArray,
 } from "@tritonjs/protocol";
 export { BFloat16Bits, Float16Bits, isTimeout, Tensor, TritonError } from "@tritonjs/protocol";
-export type { InferInput, SharedMemoryInput, SharedMemoryRange } from "./infer-request.js";
-export { InferResult, type SharedMemoryOutput } from "./infer-result.js";
-export type {
-  CommonCallOptions,
-  CommonClientOptions,
-  CommonModelOptions,
-  CudaRegion,
-  SystemRegion,
-  VersionOption,
-  WaitCallOptions,
-} from "./options.js";
+export type { InferInput, SharedMemoryInput } from "./infer-request.js";
+export { InferResult } from "./infer-result.js";
+export type { CudaRegion, SystemRegion } from "./options.js";
 export type {
   AnsweringCalls,
-  BatchInputs,
   BatchOutputs,
-  ClassifyOptions,
   ClassScore,
   LabelOf,
-  ModelCalls,
   ModelNamed,
   ModelsClient,
-  NameOfModel,
-  SampleInputs,
   SampleOutputs,
   ServedModelTypes,
   ShapedArray,

@@ -3,10 +3,11 @@
  */
 
 export { failureOfError } from "./caller.js";
-export { nameOptions } from "./grpc/grpc-carrier.js";
+export { nameOptions } from "./grpc/client-options.js";
+export { decodeInferResponse, type EncodedInferRequest, encodeInferRequest } from "./http/infer-messages.js";
 export type { ModelConfigTensor } from "./http/server-answers.js";
 export type { RequestOptions } from "./infer-request.js";
 export type { InferResult } from "./infer-result.js";
-export type { CommonCallOptions, Lookup } from "./options.js";
+export type { CommonCallOptions, Compression, Lookup } from "./options.js";
 export { DEFAULT_LOOKUP_INTERVAL_MS, hostNameOf, listOf, ServerAddresses } from "./server-addresses.js";
 export { nextPause } from "./several-servers.js";

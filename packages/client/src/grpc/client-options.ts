@@ -10,6 +10,7 @@ import {
   INFER_CALL_OPTION_TYPES,
   type VersionOption,
 } from "../options.js";
+import { hostNameOf, listOf } from "../server-addresses.js";
 
 /** Certificates in PEM. */
 type Pem = string | Buffer;
@@ -34,6 +35,19 @@ export interface ClientOptions extends CommonClientOptions {
   readonly channelOptions?: ChannelOptions;
   /** Compresses inference requests. @default no compression */
   readonly requestCompression?: Compression;
+}
+
+/** Port of an address that names none. */
+export const DEFAULT_GRPC_PORT = 8001;
+
+/** With TLS, the certificate names the host, not the addresses that were found for it. */
+export function nameOptions(
+  urls: string | readonly string[],
+  { tls }: Pick<ClientOptions, "tls">,
+): Readonly<Record<string, string>> {
+  const [first] = listOf(urls);
+  const name = tls ? hostNameOf(first!, DEFAULT_GRPC_PORT)?.hostname : undefined;
+  return name === undefined ? {} : { "grpc.ssl_target_name_override": name, "grpc.default_authority": name };
 }
 
 /** Options of every call. */

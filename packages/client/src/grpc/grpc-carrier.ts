@@ -14,10 +14,16 @@ import { onAbort, TritonError } from "@tritonjs/protocol";
 import type { Attempt, Carrier, OutgoingCall } from "../caller.js";
 import type { CallDeadline } from "../deadline.js";
 import { type Compression, clientHeaders, invalidHeader } from "../options.js";
-import { areSeveral, hostNameOf, listOf } from "../server-addresses.js";
+import { areSeveral } from "../server-addresses.js";
 import { openServers, type SeveralServers } from "../several-servers.js";
 import { callError, callStatus, failureOf } from "./call-error.js";
-import { ACCESS_TOKEN_HEADER, type CallOptions, type ClientOptions } from "./client-options.js";
+import {
+  ACCESS_TOKEN_HEADER,
+  type CallOptions,
+  type ClientOptions,
+  DEFAULT_GRPC_PORT,
+  nameOptions,
+} from "./client-options.js";
 
 export interface GrpcRequest extends OutgoingCall {
   /** `/package.Service/Method` */
@@ -170,25 +176,12 @@ export async function openStream<Q, R>(
   return stream;
 }
 
-/** With TLS, the certificate names the host, not the addresses that were found for it. */
-export function nameOptions(
-  urls: string | readonly string[],
-  { tls }: Pick<ClientOptions, "tls">,
-): Readonly<Record<string, string>> {
-  const [first] = listOf(urls);
-  const name = tls ? hostNameOf(first!, DEFAULT_GRPC_PORT)?.hostname : undefined;
-  return name === undefined ? {} : { "grpc.ssl_target_name_override": name, "grpc.default_authority": name };
-}
-
 /** Address of a server, and credentials for connections to it. */
 interface ServerAddress {
   /** `localhost:8001`, or another target of grpc-js. */
   readonly target: string;
   readonly security: ChannelCredentials;
 }
-
-/** Port of an address that names none. */
-const DEFAULT_GRPC_PORT = 8001;
 
 /**
  * Reads the address of a server: `localhost`, `localhost:8001`, `grpc://host:port`, `grpcs://host:port` for TLS, or a

@@ -48,31 +48,10 @@ import {
 } from "./grpc-calls.js";
 import { decodeInferResponse, encodeInferRequest, type ResponseMessage } from "./infer-messages.js";
 
-export type {
-  ArrayOf,
-  BytesArray,
-  InferOptions,
-  RequestSequence,
-  TensorInput,
-  ValuesArray,
-} from "@tritonjs/protocol";
-export { isTimeout, Tensor, TritonError } from "@tritonjs/protocol";
-export type { InferInput, SharedMemoryInput, SharedMemoryRange } from "../infer-request.js";
-export { InferResult, type SharedMemoryOutput } from "../infer-result.js";
-export type { Compression, CudaRegion, SystemRegion, WaitCallOptions } from "../options.js";
-export { codeFromGrpcStatus, GrpcStatusError } from "./call-error.js";
-export type {
-  CallOptions,
-  ClientOptions,
-  ClientTlsOptions,
-  InferCall,
-  InferRequestOptions,
-  ModelCallOptions,
-  OutputRequest,
-  StreamInferRequest,
-} from "./client-options.js";
-
-export type { StreamInferOptions, StreamInferResponse, StreamRequests } from "./grpc-calls.js";
+export { isTimeout, TritonError } from "@tritonjs/protocol";
+export { GrpcStatusError } from "./call-error.js";
+export type { CallOptions, ClientOptions, InferCall, StreamInferRequest } from "./client-options.js";
+export type { StreamInferOptions, StreamInferResponse } from "./grpc-calls.js";
 
 const LOAD_TYPES = { ...CALL_OPTION_TYPES, ...LOAD_OPTION_TYPES };
 
@@ -85,27 +64,27 @@ export interface LoadModelOptions extends CallOptions {
 }
 
 /** Options of calls about trace settings: of the server, or of one model. */
-export interface TraceCallOptions extends CallOptions {
+interface TraceCallOptions extends CallOptions {
   /** @default the settings of the server */
   readonly modelName?: string;
 }
 
 /** Trace settings by name: all are lists of strings. */
-export type ServerTraceSettings = Readonly<Record<string, readonly string[]>>;
+type ServerTraceSettings = Readonly<Record<string, readonly string[]>>;
 
 /** New trace settings by name: null, or an empty list, undoes an earlier change. */
-export type NewTraceSettings = Readonly<Record<string, string | number | readonly string[] | null>>;
+type NewTraceSettings = Readonly<Record<string, string | number | readonly string[] | null>>;
 
 /** Log settings by name. */
-export type ServerLogSettings = Readonly<Record<string, string | number | boolean>>;
+type ServerLogSettings = Readonly<Record<string, string | number | boolean>>;
 
 /** A registered region of the system's shared memory. */
-export interface SystemRegionStatus extends Required<SystemRegion> {
+interface SystemRegionStatus extends Required<SystemRegion> {
   readonly name: string;
 }
 
 /** A registered region of CUDA shared memory. */
-export interface CudaRegionStatus extends Omit<CudaRegion, "rawHandle"> {
+interface CudaRegionStatus extends Omit<CudaRegion, "rawHandle"> {
   readonly name: string;
 }
 

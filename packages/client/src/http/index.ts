@@ -58,51 +58,15 @@ import type {
   SystemRegionAnswer,
 } from "./server-answers.js";
 
-export type {
-  AnswerJson,
-  AnswerJsonObject,
-  ArrayOf,
-  BytesArray,
-  InferOptions,
-  JsonSource,
-  RequestSequence,
-  ValuesArray,
-} from "@tritonjs/protocol";
-export { isTimeout, Tensor, TritonError } from "@tritonjs/protocol";
-export type { SharedMemoryInput, SharedMemoryRange } from "../infer-request.js";
-export { InferResult, type SharedMemoryOutput } from "../infer-result.js";
-export type { Compression, CudaRegion, SystemRegion, WaitCallOptions } from "../options.js";
-export type {
-  CallOptions,
-  ClientOptions,
-  Fetch,
-  HttpInferInput,
-  HttpTensorInput,
-  InferCall,
-  InferRequestOptions,
-  ModelCallOptions,
-  OutputRequest,
-} from "./client-options.js";
+export { isTimeout, TritonError } from "@tritonjs/protocol";
+export type { CallOptions, ClientOptions, Fetch, InferCall } from "./client-options.js";
 export { HttpStatusError } from "./http-calls.js";
-export type { GenerateInputs, GenerateResponse } from "./infer-messages.js";
-export {
-  decodeInferResponse,
-  type EncodedInferRequest,
-  encodeInferRequest,
-  type InferResponse,
-} from "./infer-messages.js";
-
+export type { GenerateResponse, InferResponse } from "./infer-messages.js";
 export type {
-  CudaRegionAnswer,
   ModelConfigAnswer,
-  ModelConfigTensor,
   ModelIndexAnswer,
-  ModelStatisticsAnswer,
   ServerMetadataAnswer,
-  Settings,
-  StatisticDuration,
   StatisticsAnswer,
-  SystemRegionAnswer,
 } from "./server-answers.js";
 
 const LOAD_TYPES = { ...CALL_TYPES, ...LOAD_OPTION_TYPES };
@@ -116,13 +80,13 @@ export interface LoadModelOptions extends CallOptions {
 }
 
 /** Options of calls about trace settings: of the server, or of one model. */
-export interface TraceCallOptions extends CallOptions {
+interface TraceCallOptions extends CallOptions {
   /** @default the settings of the server */
   readonly modelName?: string;
 }
 
 /** New values by name; null undoes an earlier change. */
-export type NewSettings = Readonly<Record<string, JsonSource>>;
+type NewSettings = Readonly<Record<string, JsonSource>>;
 
 /**
  * A client of any server that speaks the v2 (KServe / Triton) protocol over HTTP, with the calls of Triton's Python

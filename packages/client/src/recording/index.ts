@@ -281,7 +281,7 @@ function short(text: string): string {
  */
 
 /** A call and its answer, as the file of a recording has them. */
-export interface PlainCall {
+interface PlainCall {
   /** Name of the method. */
   readonly call: string;
   /** Name of the model of an inference. */

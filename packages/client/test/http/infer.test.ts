@@ -1,13 +1,9 @@
 import { Tensor, TritonError } from "@tritonjs/core";
 import ndarray from "ndarray";
 import { describe, expect, it } from "vitest";
-import {
-  decodeInferResponse,
-  encodeInferRequest,
-  type HttpInferInput,
-  type InferCall,
-  InferenceServerClient,
-} from "../../src/http/index.js";
+import type { HttpInferInput } from "../../src/http/client-options.js";
+import { type InferCall, InferenceServerClient } from "../../src/http/index.js";
+import { decodeInferResponse, encodeInferRequest } from "../../src/http/infer-messages.js";
 import { fakeFetch, json } from "./support/fake-fetch.js";
 import { bindIdentity, serve } from "./support/serve.js";
 

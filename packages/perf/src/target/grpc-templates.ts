@@ -1,4 +1,4 @@
-import type { Compression } from "@tritonjs/client/http";
+import type { Compression } from "@tritonjs/client/internal";
 import { encodeMessage, encodeParameter, inference } from "@tritonjs/protocol/grpc";
 import type { TensorDataSet, TensorPayload, TestedModel } from "../data/data-set.js";
 import type { GrpcTargetOptions } from "./target-options.js";

@@ -1,4 +1,4 @@
-import { decodeInferResponse, type EncodedInferRequest, encodeInferRequest } from "@tritonjs/client/http";
+import { decodeInferResponse, type EncodedInferRequest, encodeInferRequest } from "@tritonjs/client/internal";
 import { Tensor } from "@tritonjs/protocol";
 import { invalidOption } from "../command/tool-errors.js";
 import type { TensorDataSet, TensorPayload, TestedModel } from "../data/data-set.js";

@@ -1,4 +1,4 @@
-import type { Compression } from "@tritonjs/client/http";
+import type { Compression } from "@tritonjs/client/internal";
 import { isDataType, Tensor, TritonError } from "@tritonjs/protocol";
 import { decodeMessage, inference, typedElements } from "@tritonjs/protocol/grpc";
 import {

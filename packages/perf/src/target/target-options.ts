@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { connect as connectPlain, type NetConnectOpts, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import type { Compression } from "@tritonjs/client/http";
+import type { Compression } from "@tritonjs/client/internal";
 import type { Triton } from "@tritonjs/core";
 import type { ParameterValue } from "@tritonjs/protocol";
 import { invalidOption } from "../command/tool-errors.js";

@@ -1,5 +1,5 @@
 import { deflateSync, gunzipSync, gzipSync, inflateSync } from "node:zlib";
-import type { Compression } from "@tritonjs/client/http";
+import type { Compression } from "@tritonjs/client/internal";
 import type { DataType } from "@tritonjs/protocol";
 import type { TestedModel } from "../data/data-set.js";
 import { Random, randomElements, unitByteSize } from "../data/random.js";
