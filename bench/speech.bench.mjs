@@ -9,9 +9,8 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import { audio } from "@tritonjs/backends/media";
+import { audio, ctcDecoder } from "@tritonjs/backends/media";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
-import { ctcDecoder } from "@tritonjs/backends/speech";
 import { Triton } from "@tritonjs/core";
 import { randomConformer, randomDecoder } from "./support/conformer.mjs";
 import { median, short } from "./support/pairs.mjs";

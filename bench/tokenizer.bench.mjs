@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { Triton } from "@tritonjs/core";
-import { tokenizer } from "@tritonjs/llm/tokenizer";
+import { tokenizer } from "@tritonjs/llm";
 import { rateOf } from "./support/cpu-rate.mjs";
 import { short } from "./support/pairs.mjs";
 import { report } from "./support/report.mjs";

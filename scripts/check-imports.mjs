@@ -67,7 +67,6 @@ const ORDER = {
     "onnx-telemetry.ts",
     "trees",
     "media",
-    "speech",
     "remote",
     "tensorflow",
     "python",

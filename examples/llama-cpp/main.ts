@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
-import { llamacpp } from "@tritonjs/llm/llamacpp";
+import { llamacpp } from "@tritonjs/llm";
 import { tinyLlama } from "./tiny-llama.js";
 
 const folder = await mkdtemp(join(tmpdir(), "llama-cpp-"));

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { makeVariant, OnnxModel, prepareModel, writeVariant } from "@tritonjs/backends/optimize";
 import { Triton } from "@tritonjs/core";
-import { tokenizer } from "@tritonjs/llm/tokenizer";
+import { tokenizer } from "@tritonjs/llm";
 import { type OptimizeOptions, type OptimizeResult, optimize } from "@tritonjs/perf";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseIris } from "../../examples/quickstart/iris/iris-data.js";

@@ -18,7 +18,7 @@ import { errorFor, isNdArray, nameByPosition, TritonError } from "@tritonjs/prot
  * @module
  */
 
-export { type ClassReference, modelSettings, parseClassReference } from "./model-settings.js";
+export { modelSettings, parseClassReference } from "./model-settings.js";
 
 /*
  * The program that runs a JavaScript class with `load` and `predict`. The module of a model that is laid out for a class
@@ -32,7 +32,7 @@ export interface PredictContext extends InferContext {
 }
 
 /** An object of a class that is served as a model. */
-export interface ServedModel {
+interface ServedModel {
   /** Called once, before the first request. The model is ready when its promise resolves. */
   load?(): unknown;
   /**

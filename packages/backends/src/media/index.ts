@@ -11,15 +11,16 @@ import { AUDIO_OPTION_TYPES, type AudioOptions, type AudioPlan, planAudio } from
 import { type AudioData, AudioPreparer, assertNotTooLong, audioTensors } from "./audio-preparer.js";
 import { imageRepositoryBackend } from "./image-backend.js";
 import { completeTensors, hasRows } from "./media-parameters.js";
+import { ctcRepositoryBackend } from "./speech-backend.js";
 
 /*
- * `@tritonjs/backends/media`: backends that prepare images and audio for models.
+ * `@tritonjs/backends/media`: backends that prepare images and audio for models, and read the text of speech models.
  */
 
-export type { AudioFeatures, AudioInput, AudioLog, AudioOptions } from "./audio-options.js";
-export { type ImagePreparer, image, openImagePreparer } from "./image-backend.js";
-export type { ImageFit, ImageFormat, ImageKernel, ImageOptions, ImagePosition } from "./image-options.js";
-export type { MelScale } from "./mel-spectrogram.js";
+export type { AudioOptions } from "./audio-options.js";
+export { image, openImagePreparer } from "./image-backend.js";
+export type { ImageOptions } from "./image-options.js";
+export { type CtcDecoderOptions, ctcDecoder } from "./speech-backend.js";
 
 /**
  * A backend that prepares audio for a model: it decodes WAV files, mixes the channels, resamples, and makes frames or a
@@ -168,4 +169,5 @@ function inlineAudio({ plan, hasRows }: AudioData): Executor {
 export const repositoryBackends: Readonly<Record<string, BackendFactory>> = {
   image: imageRepositoryBackend,
   audio: audioRepositoryBackend,
+  ctc_decoder: ctcRepositoryBackend,
 };

@@ -12,7 +12,7 @@ import { isOutOfMemory, MOST_BYTES, refuseWithoutSimd, tooLarge } from "./wasm-h
  */
 
 /** The part of `onnxruntime-web` that is used. `import * as ort from "onnxruntime-web/wasm"` has it. */
-export interface OrtModule {
+interface OrtModule {
   readonly InferenceSession: { create(model: Uint8Array, options?: object): Promise<object> };
 }
 

@@ -29,7 +29,7 @@ import {
 } from "./tensorflow-runtime.js";
 import type { TensorflowData, TensorflowFormat } from "./tensorflow-worker.js";
 
-export type { TensorflowOptions, TensorflowRuntime } from "./tensorflow-runtime.js";
+export type { TensorflowOptions } from "./tensorflow-runtime.js";
 
 /**
  * A backend that runs a TensorFlow.js model (GraphModel or LayersModel), a SavedModel, a frozen graph or a file of Keras

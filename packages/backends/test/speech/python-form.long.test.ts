@@ -7,8 +7,8 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { hasPython, pythonProgram, withoutPython } from "../../../../test/support/python.js";
 import { repositoryRoot } from "../../../../test/support/repository.js";
-import { readArpa } from "../../src/speech/ngram-model.js";
-import { PrefixBeamSearch } from "../../src/speech/prefix-beam-search.js";
+import { readArpa } from "../../src/media/ngram-model.js";
+import { PrefixBeamSearch } from "../../src/media/prefix-beam-search.js";
 import { framesOf } from "./random-frames.js";
 
 const arpa = fileURLToPath(new URL("./fixtures/small.arpa", import.meta.url));

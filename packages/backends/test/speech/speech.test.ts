@@ -2,14 +2,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type CtcDecoderOptions, ctcDecoder } from "@tritonjs/backends/speech";
+import { type CtcDecoderOptions, ctcDecoder } from "@tritonjs/backends/media";
 import { batch, Triton } from "@tritonjs/core";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";
 import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
-import { NgramModel, readArpa } from "../../src/speech/ngram-model.js";
-import { greedySearch, PrefixBeamSearch, type SearchSettings } from "../../src/speech/prefix-beam-search.js";
+import { NgramModel, readArpa } from "../../src/media/ngram-model.js";
+import { greedySearch, PrefixBeamSearch, type SearchSettings } from "../../src/media/prefix-beam-search.js";
 import { framesOf, type RandomFrames } from "./random-frames.js";
 
 describe("the CTC decoder", () => {

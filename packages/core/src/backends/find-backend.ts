@@ -36,11 +36,11 @@ export const PACKAGED: Readonly<Record<string, PackagedBackend>> = {
   fil: packagedIn("trees"),
   image: packagedIn("media", " sharp"),
   audio: packagedIn("media"),
-  ctc_decoder: packagedIn("speech"),
+  ctc_decoder: packagedIn("media"),
   remote: packagedIn("remote", " @tritonjs/client"),
-  tokenizer: { entry: "@tritonjs/llm/tokenizer", install: "@tritonjs/llm" },
+  tokenizer: { entry: "@tritonjs/llm", install: "@tritonjs/llm" },
   text_generation: { entry: "@tritonjs/llm", install: "@tritonjs/llm" },
-  llamacpp: { entry: "@tritonjs/llm/llamacpp", install: "@tritonjs/llm node-llama-cpp" },
+  llamacpp: { entry: "@tritonjs/llm", install: "@tritonjs/llm node-llama-cpp" },
 };
 
 /** Backends that also have the settings of another one, which runs their models. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { ImageOptions, ImagePreparer } from "@tritonjs/backends/media";
+import type { ImageOptions, openImagePreparer } from "@tritonjs/backends/media";
 import type { OnnxSession } from "@tritonjs/backends/onnxruntime";
 import { errorFor, float16ToFloat32, float32ToFloat16, Tensor, type TritonError } from "@tritonjs/protocol";
 import { type ChatImage, invalidImage } from "../chat/image-parts.js";
@@ -51,7 +51,7 @@ export class ImageEncoder {
 
   private constructor(
     private readonly session: OnnxSession,
-    private readonly prepare: ImagePreparer,
+    private readonly prepare: Awaited<ReturnType<typeof openImagePreparer>>,
     private readonly token: number,
     private readonly spelling: ImageSpelling,
     private readonly maxImages: number,

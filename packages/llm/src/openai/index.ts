@@ -22,11 +22,7 @@ import {
 } from "./openai-handler.js";
 
 export type { ChatTemplateSettings } from "./chat-templates.js";
-
-export type { ImageUrlOptions } from "./image-urls.js";
-export type { ApiKey, HeaderRestriction, OpenAiAccessOptions, OpenAiGroup } from "./openai-access.js";
-export type { OpenAiEndpointOptions } from "./openai-handler.js";
-export type { SemanticCacheOptions } from "./semantic-cache.js";
+export type { OpenAiGroup } from "./openai-access.js";
 
 /** Options of {@link openai}: its address, and how the endpoints answer. */
 export interface OpenAiOptions extends OpenAiEndpointOptions {

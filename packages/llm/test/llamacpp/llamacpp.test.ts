@@ -16,7 +16,7 @@ import { http } from "@tritonjs/http";
 import OpenAI from "openai";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { tinyLlama } from "../../../../examples/llama-cpp/tiny-llama.js";
-import { type LlamaCppModel, llamacpp, repositoryBackends } from "../../src/llamacpp/index.js";
+import { type LlamaCppModel, llamacpp, repositoryBackends } from "../../src/index.js";
 import type { LlamaModule } from "../../src/llamacpp/llama-module.js";
 import { openai } from "../../src/openai/index.js";
 import { type LlamaScript, scriptedLlama } from "./support/scripted-llama.js";

@@ -1,6 +1,7 @@
 import OpenAI from "openai";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { openAiFetchHandler, type SemanticCacheOptions } from "../../src/openai/index.js";
+import { openAiFetchHandler } from "../../src/openai/index.js";
+import type { SemanticCacheOptions } from "../../src/openai/semantic-cache.js";
 import { textEmbedder } from "../../src/text-generator.js";
 import { bindText, eventsOf, newTriton, post, type Said, say, serveOpenAi } from "./support/openai-server.js";
 

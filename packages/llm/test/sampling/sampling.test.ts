@@ -1,6 +1,5 @@
-import { readSamplingParameters } from "@tritonjs/llm";
 import { describe, expect, it } from "vitest";
-import type { SamplingParameters } from "../../src/sampling/sampling-parameters.js";
+import { readSamplingParameters, type SamplingParameters } from "../../src/sampling/sampling-parameters.js";
 import { TokenSampler, tokenLogprobs } from "../../src/sampling/token-sampler.js";
 
 const SCORES = [0, 3, 2, 1, -1];

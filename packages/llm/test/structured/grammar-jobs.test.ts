@@ -1,16 +1,13 @@
-import {
-  type ResponseFormat,
-  readConstraintVocabulary,
-  readSamplingParameters,
-  StructuredOutput,
-  type TokenConstraint,
-} from "@tritonjs/llm";
+import { StructuredOutput } from "@tritonjs/llm";
 import { describe, expect, it } from "vitest";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
+import { type ResponseFormat, readSamplingParameters } from "../../src/sampling/sampling-parameters.js";
 import { Regexes } from "../../src/structured/byte-regex.js";
+import { readConstraintVocabulary } from "../../src/structured/constraint-vocabulary.js";
 import { GrammarMachine } from "../../src/structured/grammar.js";
 import { type GrammarAnswer, GrammarJobs, type GrammarRequest } from "../../src/structured/grammar-jobs.js";
 import { grammarOfText } from "../../src/structured/grammar-text.js";
+import type { TokenConstraint } from "../../src/structured/structured-output.js";
 import { TokenBytes } from "../../src/structured/token-masks.js";
 import { HOSTILE_FORMATS } from "./hostile-formats.js";
 

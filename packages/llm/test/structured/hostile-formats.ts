@@ -1,4 +1,4 @@
-import type { ResponseFormat } from "@tritonjs/llm";
+import type { ResponseFormat } from "../../src/sampling/sampling-parameters.js";
 
 const schema = (value: object): ResponseFormat => ({ type: "json_schema", schema: value });
 const range = <T>(count: number, make: (i: number) => T): T[] =>

@@ -1,10 +1,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ConstraintVocabulary, readConstraintVocabulary, StructuredOutput } from "@tritonjs/llm";
+import { StructuredOutput } from "@tritonjs/llm";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { describe, expect, it } from "vitest";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
+import {
+  type ConstraintVocabulary,
+  readConstraintVocabulary,
+} from "../../src/structured/constraint-vocabulary.js";
 import { GrammarMachine } from "../../src/structured/grammar.js";
 import { jsonGrammar } from "../../src/structured/json-grammar.js";
 import { JsonScalars, TokenBytes, TokenGrammar } from "../../src/structured/token-masks.js";

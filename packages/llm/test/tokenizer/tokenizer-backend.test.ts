@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { Tokenizer } from "@huggingface/tokenizers";
 import { Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
-import { tokenizer } from "@tritonjs/llm/tokenizer";
+import { tokenizer } from "@tritonjs/llm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { thrownBy } from "../../../../test/support/outcome.js";
 import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";

@@ -1,11 +1,8 @@
-import {
-  createToolCallReader,
-  type ToolCallFamily,
-  type ToolCallPiece,
-  type ToolCallReaderOptions,
-} from "@tritonjs/llm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { ToolCallFamily } from "../../../src/chat/tool-call-family.js";
+import type { ToolCallPiece } from "../../../src/chat/tool-call-pieces.js";
+import { createToolCallReader, type ToolCallReaderOptions } from "../../../src/chat/tool-call-reader.js";
 
 const tools = [
   {

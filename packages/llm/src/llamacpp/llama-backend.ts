@@ -2,7 +2,6 @@ import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
   type Backend,
-  type BackendFactory,
   callbackExecutor,
   type Execution,
   type ExecutionResult,
@@ -18,9 +17,6 @@ import { TEXT_OUTPUTS, TOKEN_INPUTS } from "../text-request.js";
 import { LlamaFile } from "./llama-engine.js";
 import { LlamaExecutor } from "./llama-executor.js";
 import { checkLlamaOptions, LLAMA_CHOICES, LLAMA_NUMBERS, type LlamaCppOptions } from "./llama-options.js";
-
-export type { LlamaGpu } from "./llama-module.js";
-export type { LlamaCppOptions } from "./llama-options.js";
 
 /** Options of {@link llamacpp}, with the file of the model. */
 export interface LlamaCppModel extends LlamaCppOptions {
@@ -137,7 +133,7 @@ const PARAMETERS = new DeclaredParameters({
  * The backend `llamacpp` for models of a repository: `<version>/model.gguf`, or the name in `default_model_filename`.
  * Its options are parameters of the configuration in snake case, or settings of the backend with hyphens.
  */
-const llamacppBackend = PARAMETERS.declaredBy(async (source) => {
+export const llamacppBackend = PARAMETERS.declaredBy(async (source) => {
   const { name, config, warn } = source;
   const options = repositoryOptions(source);
   if (options.task !== "embedding" && config.maxBatchSize !== 0) {
@@ -176,6 +172,3 @@ function repositoryOptions(source: ModelFiles): LlamaCppOptions {
   }
   return options as LlamaCppOptions;
 }
-
-/** Backends for models of a repository, by the name in `config.pbtxt`. */
-export const repositoryBackends: Readonly<Record<string, BackendFactory>> = { llamacpp: llamacppBackend };

@@ -2,7 +2,7 @@ import type { ExecutionResult, WorkerBatch, WorkerModel } from "@tritonjs/core/b
 import type { ModelCaller, Tensors } from "@tritonjs/core/internal";
 import { splitOutputs } from "@tritonjs/core/internal/worker";
 import { errorFor, ndArrayOf, Tensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
-import { PAST, PRESENT } from "../media/media-parameters.js";
+import { PAST, PRESENT } from "./media-parameters.js";
 import { greedySearch, type Hypothesis, type NgramSettings, PrefixBeamSearch } from "./prefix-beam-search.js";
 
 /** Names of the tensors, as in WeNet's model repository. */

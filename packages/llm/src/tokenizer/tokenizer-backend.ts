@@ -1,13 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import {
-  type Backend,
-  type BackendFactory,
-  type Executor,
-  type TypedBackend,
-  workerExecutor,
-} from "@tritonjs/core/backend";
+import { type Backend, type Executor, type TypedBackend, workerExecutor } from "@tritonjs/core/backend";
 import { completeStep, inlineRequests, wrongParameter } from "@tritonjs/core/internal";
 import {
   assertOptions,
@@ -27,12 +21,6 @@ import {
   type TokenizerOptions,
   type TokenizerPlan,
 } from "./tokenizer-options.js";
-
-/*
- * `@tritonjs/llm/tokenizer`: a backend between texts and the tokens of models.
- */
-
-export type { TokenizerOptions, TokenizerPadding, TokenizerTruncation } from "./tokenizer-options.js";
 
 /** Data type of the tokens with the options `O`. */
 type TokensOf<O extends TokenizerOptions> = O extends { readonly dtype: infer D extends DataType }
@@ -57,7 +45,7 @@ interface TokenSpec<N extends string, D extends DataType> {
 type DirectionOf<O extends TokenizerOptions> = unknown extends O["direction"] ? "encode" : O["direction"];
 
 /** Inputs of {@link tokenizer} with the options `O`; any if the compiler does not know the direction. */
-export type TokenizerInputs<O extends TokenizerOptions> =
+type TokenizerInputs<O extends TokenizerOptions> =
   DirectionOf<O> extends "encode"
     ? O extends { readonly pair: true } | { readonly pairTemplate: string }
       ? readonly [TextSpec<"text">, TextSpec<"text_pair">]
@@ -67,7 +55,7 @@ export type TokenizerInputs<O extends TokenizerOptions> =
       : readonly TensorSpec[];
 
 /** Outputs of {@link tokenizer} with the options `O`; any if the compiler does not know the direction. */
-export type TokenizerOutputs<O extends TokenizerOptions> =
+type TokenizerOutputs<O extends TokenizerOptions> =
   DirectionOf<O> extends "encode"
     ? readonly [
         TokenSpec<"input_ids", TokensOf<O>>,
@@ -182,7 +170,7 @@ function inlineTokenizer(data: TokenizerData): Executor {
  *
  * @throws TritonError INVALID_ARG for unknown parameters and invalid values, NOT_FOUND without `tokenizer.json`
  */
-const tokenizerRepositoryBackend = TOKENIZER_PARAMETERS.declaredBy((source) => {
+export const tokenizerRepositoryBackend = TOKENIZER_PARAMETERS.declaredBy((source) => {
   const { name, config, versionDirectory } = source;
   const isolation = TOKENIZER_PARAMETERS.text(source, ISOLATION);
   if (isolation !== undefined && isolation !== "worker" && isolation !== "inline") {
@@ -190,8 +178,3 @@ const tokenizerRepositoryBackend = TOKENIZER_PARAMETERS.declaredBy((source) => {
   }
   return tokenizerBackend(planOfConfig(config, versionDirectory), isolation);
 });
-
-/** Backends for models of a repository, by the name in `config.pbtxt`. */
-export const repositoryBackends: Readonly<Record<string, BackendFactory>> = {
-  tokenizer: tokenizerRepositoryBackend,
-};

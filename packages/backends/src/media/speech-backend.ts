@@ -1,17 +1,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Backend, type BackendFactory, workerExecutor } from "@tritonjs/core/backend";
+import { type Backend, workerExecutor } from "@tritonjs/core/backend";
 import { DeclaredParameters, ParameterReader } from "@tritonjs/core/internal";
 import { assertOptions, definedMembers, errorFor, optionTypes, type TensorSpec } from "@tritonjs/protocol";
-import { assertInteger, assertOneOf, completeTensors, mediaOptionError } from "../media/media-parameters.js";
 import { type CtcPlan, ctcTensors } from "./ctc-decoder.js";
+import { assertInteger, assertOneOf, completeTensors, mediaOptionError } from "./media-parameters.js";
 import { readArpa } from "./ngram-model.js";
 import { readHotWords, readVocabulary } from "./read-units.js";
-
-/*
- * `@tritonjs/backends/speech`: from the probabilities of a speech model to text.
- */
 
 /** Options of {@link ctcDecoder}. */
 export interface CtcDecoderOptions {
@@ -206,7 +202,7 @@ const PARAMETERS = new DeclaredParameters({
  *
  * @throws TritonError INVALID_ARG for unknown parameters and invalid values
  */
-const ctcRepositoryBackend = PARAMETERS.declaredBy(({ config, directory, versionDirectory }) => {
+export const ctcRepositoryBackend = PARAMETERS.declaredBy(({ config, directory, versionDirectory }) => {
   const read = new ParameterReader(config, PARAMETERS);
   const file = (option: string) => {
     const path = read.text(option);
@@ -235,8 +231,3 @@ const ctcRepositoryBackend = PARAMETERS.declaredBy(({ config, directory, version
   read.assertNoOthers();
   return ctcBackend(planDecoder(options as CtcDecoderOptions));
 });
-
-/** Backends for models of a repository, by the name in `config.pbtxt`. */
-export const repositoryBackends: Readonly<Record<string, BackendFactory>> = {
-  ctc_decoder: ctcRepositoryBackend,
-};
