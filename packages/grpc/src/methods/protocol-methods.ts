@@ -18,8 +18,7 @@ import {
 } from "@tritonjs/core/internal";
 import type { LoadParameters } from "@tritonjs/core/types";
 import { errorFor, optionTypes, TritonError } from "@tritonjs/protocol";
-import { grpc, inference } from "@tritonjs/protocol/grpc";
-import { descriptors, type FileDescriptor } from "@tritonjs/protocol/grpc/descriptors";
+import { descriptors, grpc, inference } from "@tritonjs/protocol/grpc";
 import { inferMethod } from "../infer/model-infer.js";
 import { streamInferMethod } from "../infer/model-stream-infer.js";
 import type { Shutdown } from "../shutdown.js";
@@ -550,12 +549,12 @@ function answer(request: Request): Answer {
 
 const serviceNames = descriptors.flatMap(({ services }) => services);
 
-const fileBySymbol: ReadonlyMap<string, FileDescriptor> = new Map(
+const fileBySymbol: ReadonlyMap<string, (typeof descriptors)[number]> = new Map(
   descriptors.flatMap((file) => file.symbols.map((symbol) => [symbol, file] as const)),
 );
 
 /** No file imports another, so the answer is one file. */
-function file(descriptor: FileDescriptor | undefined, what: string): Answer {
+function file(descriptor: (typeof descriptors)[number] | undefined, what: string): Answer {
   if (descriptor === undefined) return notFound(what);
   return { fileDescriptorResponse: { fileDescriptorProto: [Buffer.from(descriptor.bytes, "base64")] } };
 }

@@ -42,7 +42,7 @@ export function encodeMessage<T>(type: MessageEncoder<T>, message: T): Buffer {
 }
 
 /** Value of a request or response parameter. */
-export type ParameterScalar = string | number | bigint | boolean;
+type ParameterScalar = string | number | bigint | boolean;
 
 /** Encodes a parameter: whole numbers as int64, other numbers as double. */
 export function encodeParameter(value: ParameterScalar): inference.InferParameter.$Properties {
@@ -386,7 +386,7 @@ const GROUP_END = 4;
 const FIXED_32 = 5;
 
 /** Receives a field with a length: its number, and the begin and end of its bytes. */
-export type FieldVisitor = (field: number, from: number, to: number) => void;
+type FieldVisitor = (field: number, from: number, to: number) => void;
 
 /**
  * Visits the fields with a length of the message in `bytes` from `from` to `to`, without decoding them. Stops at bytes

@@ -1,3 +1,4 @@
+export { descriptors } from "#descriptors";
 export { grpc, inference } from "#messages";
 export {
   ContentsError,
@@ -7,11 +8,9 @@ export {
   encodeMessage,
   encodeParameter,
   FieldLimitError,
-  type FieldVisitor,
   inferencePath,
   type MessageDecoder,
   type MessageEncoder,
-  type ParameterScalar,
   RETRY_PUSHBACK,
   type RpcRequest,
   type RpcResponse,
