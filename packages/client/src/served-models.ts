@@ -114,7 +114,7 @@ type OneValue<S extends TensorSpec> = S["shape"][number] extends 1 | -1 ? Scalar
 type WithBatch<Rank extends number> = number extends Rank ? number : [1, 2, 3, 4, 5, 6, 7, 8, 9][Rank];
 
 /** Inputs of one sample. */
-export type SampleInputs<I extends readonly TensorSpec[]> = number extends I["length"]
+type SampleInputs<I extends readonly TensorSpec[]> = number extends I["length"]
   ? Readonly<Record<string, Value<DataType, number>>>
   : {
       readonly [N in Required<Sent<I[number]>>]: SampleValue<Named<I[number], N>>;
@@ -125,7 +125,7 @@ export type SampleInputs<I extends readonly TensorSpec[]> = number extends I["le
 type SampleValue<S extends TensorSpec> = Value<S["dtype"], S["shape"]["length"]> | OneValue<S>;
 
 /** Inputs of a batch of rows. */
-export type BatchInputs<I extends readonly TensorSpec[]> = number extends I["length"]
+type BatchInputs<I extends readonly TensorSpec[]> = number extends I["length"]
   ? Readonly<Record<string, Value<DataType, number>>>
   : {
       readonly [N in Required<Sent<I[number]>>]: BatchValue<Named<I[number], N>>;

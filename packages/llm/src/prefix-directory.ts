@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { errorFor } from "@tritonjs/protocol";
 
 /** Largest size of a directory of prefixes unless an option says otherwise. */
-export const DEFAULT_PREFIX_BYTES = 1024 ** 3;
+const DEFAULT_PREFIX_BYTES = 1024 ** 3;
 
 /** Files of prefixes: a hash, and the kind of the file. */
 const OWN_FILE = /^[0-9a-f]{64}\.(kv|llama|json)$/;

@@ -264,7 +264,7 @@ export class TextResponses {
 }
 
 /** Text that may be sent, and whether a stop text ended it. */
-export interface CertainText {
+interface CertainText {
   /** Text that may be sent now; often empty. */
   readonly text: string;
   /** True if a stop text has ended the text. */

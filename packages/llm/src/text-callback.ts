@@ -3,7 +3,7 @@ import { errorFor } from "@tritonjs/protocol";
 import type { GeneratorRequest } from "./text-request.js";
 
 /** Pieces of an answer, over time or at once. */
-export type YieldedPieces = AsyncIterable<YieldedPiece> | Iterable<YieldedPiece>;
+type YieldedPieces = AsyncIterable<YieldedPiece> | Iterable<YieldedPiece>;
 
 /** A function that generates text, as {@link textGenerator} takes it: a generator, or a function of one answer. */
 export type TextCallback = (

@@ -26,7 +26,7 @@ import {
 } from "./text-request.js";
 
 /** A template that makes a prompt of a chat. A {@link ChatTemplate} is one. */
-export interface PromptTemplate {
+interface PromptTemplate {
   /**
    * @param chat `variables`: further variables, such as `enable_thinking`; `addGenerationPrompt`: true to end the prompt
    * with the beginning of the answer
@@ -393,7 +393,7 @@ export const EMBEDDING_OUTPUTS = [
 ] as const satisfies readonly TensorSpec[];
 
 /** An embedding: one number for each dimension. */
-export type EmbeddingVector = Float32Array | readonly number[];
+type EmbeddingVector = Float32Array | readonly number[];
 
 /** A function that makes embeddings, as {@link textEmbedder} takes it: one vector for each text, in the same order. */
 export type EmbeddingCallback = (

@@ -307,7 +307,7 @@ function describe(value: unknown): string {
 }
 
 /** How a request wants its messages to be rendered. */
-export interface TemplateSettings {
+interface TemplateSettings {
   /** Further variables of the chat template, such as `enable_thinking`: `chat_template_kwargs` of vLLM. */
   readonly templateVariables: Readonly<Record<string, unknown>> | undefined;
   /** True to end the prompt with the beginning of the answer: `add_generation_prompt`. */

@@ -48,7 +48,7 @@ function stepsOf(part: unknown): Step[] {
  *
  * @throws RangeError for a part that could make a text much longer, or that takes too much time
  */
-export function assertTokenizerLimits(json: TokenizerJson): void {
+function assertTokenizerLimits(json: TokenizerJson): void {
   const steps = [json.normalizer, json.pre_tokenizer, json.decoder].map(stepsOf);
   for (const { type, pattern, length, ...texts } of steps.flat()) {
     const { Regex: regex, String: text } = Object(pattern) as NonNullable<Step["pattern"]>;

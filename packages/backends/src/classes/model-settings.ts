@@ -13,7 +13,7 @@ import {
 } from "@tritonjs/protocol";
 
 /** A class in a file, as `--model` and `implementation` of a `model-settings.json` name it. */
-export interface ClassReference {
+interface ClassReference {
   /** Path of the module, as written. */
   readonly module: string;
   readonly className: string;

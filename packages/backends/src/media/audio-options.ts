@@ -7,10 +7,10 @@ import type { MelScale } from "./mel-spectrogram.js";
  * Form of the output: the samples, overlapping frames of samples, a mel spectrogram, or log mel filter banks as Kaldi
  * and `torchaudio.compliance.kaldi.fbank` compute them without dither.
  */
-export type AudioFeatures = "waveform" | "frames" | "mel" | "fbank";
+type AudioFeatures = "waveform" | "frames" | "mel" | "fbank";
 
 /** Form of the input: the bytes of WAV files, or samples from -1 to 1 at the sample rate. */
-export type AudioInput = "file" | "samples";
+type AudioInput = "file" | "samples";
 
 /**
  * Scale of the values of a mel spectrogram: as they are, natural logarithm, logarithm to base 10, decibels, or

@@ -86,7 +86,7 @@ function hasRowsOf({ inputName, inputDtype }: ImagePlan, config: ModelConfig): b
 }
 
 /** Prepares one file, as {@link image} does. Errors call the file by the given name. */
-export type ImagePreparer = (file: Uint8Array, name: string) => Promise<Tensor>;
+type ImagePreparer = (file: Uint8Array, name: string) => Promise<Tensor>;
 
 /**
  * Opens the steps of {@link image} for a backend that has images among other inputs. The function that it returns takes a

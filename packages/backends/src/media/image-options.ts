@@ -3,13 +3,13 @@ import { optionTypes } from "@tritonjs/protocol";
 import { assertInteger, assertOneOf, mediaOptionError } from "./media-parameters.js";
 
 /** Way in which an image gets the size of the tensor. */
-export type ImageFit = "cover" | "contain" | "fill";
+type ImageFit = "cover" | "contain" | "fill";
 
 /** Filter of the resizing. All but `nearest` widen it when they shrink an image (antialiasing). */
-export type ImageKernel = "nearest" | "linear" | "cubic" | "mitchell" | "lanczos2" | "lanczos3";
+type ImageKernel = "nearest" | "linear" | "cubic" | "mitchell" | "lanczos2" | "lanczos3";
 
 /** Encodings that can be read. */
-export type ImageFormat = "jpeg" | "png" | "webp" | "gif" | "tiff" | "avif" | "bmp";
+type ImageFormat = "jpeg" | "png" | "webp" | "gif" | "tiff" | "avif" | "bmp";
 
 /** Options of {@link image}. */
 export interface ImageOptions {
@@ -120,7 +120,7 @@ export const IMAGE_OPTION_TYPES = optionTypes<ImageOptions>({
 });
 
 /** Part of an image that a crop keeps; `attention` and `entropy` look for the most interesting one. */
-export type ImagePosition = "centre" | "top" | "right" | "bottom" | "left" | "attention" | "entropy";
+type ImagePosition = "centre" | "top" | "right" | "bottom" | "left" | "attention" | "entropy";
 
 /** Options with their defaults, all checked. */
 export type ImagePlan = Required<Omit<ImageOptions, "shorterSide" | "mean" | "std">> & {

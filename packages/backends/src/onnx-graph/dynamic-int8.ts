@@ -16,7 +16,7 @@ import { hasVnni } from "./processor.js";
 import { layoutOf, type QuantizedWeights, quantizeWeights, type WeightLimit } from "./quantization.js";
 
 /** Options of {@link quantizeDynamically}. */
-export interface DynamicInt8Options extends LayerOptions {
+interface DynamicInt8Options extends LayerOptions {
   /**
    * Uses 7 bits of the weights. Processors of x64 without VNNI add two products in 16 bits, which full weights may
    * exceed.
@@ -357,7 +357,7 @@ interface QuantizedForm {
 }
 
 /** A matrix of `rows` x `columns`, turned. */
-export function transposed(matrix: Float32Array, rows: number, columns: number): Float32Array {
+function transposed(matrix: Float32Array, rows: number, columns: number): Float32Array {
   const turned = new Float32Array(matrix.length);
   for (let row = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++)

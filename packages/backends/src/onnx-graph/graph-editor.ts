@@ -215,7 +215,7 @@ export class GraphEditor {
 }
 
 /** Names that a node reads, those of the graphs inside of it too. */
-export function usedNames(node: NodeMessage): string[] {
+function usedNames(node: NodeMessage): string[] {
   const inner = innerGraphs(node).flatMap((graph) => [
     ...graph.node.flatMap(usedNames),
     ...graph.output.map(({ name }) => name),

@@ -14,7 +14,7 @@ import { countOf, innerGraphs, type OnnxModel } from "./onnx-model.js";
 import { type ValueTypes, valueTypes } from "./value-types.js";
 
 /** Operators that stay in FP32: their definitions, or ONNX Runtime's kernels, have no FP16, or sums overflow. */
-export const FLOAT_OPERATORS: readonly string[] = [
+const FLOAT_OPERATORS: readonly string[] = [
   "BatchNormalization",
   "Bernoulli",
   "BlackmanWindow",

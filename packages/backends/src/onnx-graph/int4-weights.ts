@@ -14,7 +14,7 @@ import type { OnnxModel } from "./onnx-model.js";
 import { quantizeBlocks } from "./quantization.js";
 
 /** Options of {@link quantizeWeightsToInt4}. */
-export interface Int4Options extends LayerOptions {
+interface Int4Options extends LayerOptions {
   /** Weights of a column that share a scale: a power of two from 16. @default 32 */
   readonly blockSize?: 16 | 32 | 64 | 128 | 256;
   /**

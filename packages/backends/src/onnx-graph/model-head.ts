@@ -9,7 +9,7 @@ export type PoolingMode = "cls" | "mean" | "max" | "mean_sqrt_len" | "last";
 export type ScoreActivation = "softmax" | "sigmoid" | "none";
 
 /** The vectors of tokens of a model, and what becomes of them. */
-export interface PoolingHead {
+interface PoolingHead {
   /** Output with a vector for each token, `[rows, tokens, size]`. */
   readonly hidden: string;
   /** Input that is 0 for padding, `[rows, tokens]`. Without it, all tokens count. */

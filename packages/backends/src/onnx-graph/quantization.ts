@@ -7,7 +7,7 @@
  */
 
 /** Where the channels of an array are: `[outer][channels][inner]`. */
-export interface ChannelLayout {
+interface ChannelLayout {
   readonly outer: number;
   readonly channels: number;
   readonly inner: number;
@@ -106,7 +106,7 @@ export interface ValueRange {
 }
 
 /** Scale and zero point of a value with a range, as uint8. */
-export interface ActivationScale {
+interface ActivationScale {
   readonly scale: number;
   readonly zeroPoint: number;
 }
@@ -118,7 +118,7 @@ export function activationScale({ min, max }: ValueRange): ActivationScale {
   return { scale, zeroPoint: clamp(roundEven(-low / scale), 0, 255) };
 }
 
-export interface WeightBlocks {
+interface WeightBlocks {
   /** `[columns][blocks][blockSize / 2]`, the first of two numbers in the low half of a byte. */
   readonly packed: Uint8Array;
   /** `[columns][blocks]`. */

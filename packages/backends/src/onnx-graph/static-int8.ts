@@ -13,7 +13,7 @@ import {
 import { valueTypes } from "./value-types.js";
 
 /** Options of {@link quantizeStatically}. */
-export interface StaticInt8Options extends LayerOptions {
+interface StaticInt8Options extends LayerOptions {
   /** Ranges of values by name, as calibration found them. A layer whose values have none stays as it is. */
   readonly ranges: ReadonlyMap<string, ValueRange>;
   /** Uses 7 bits of the weights; see `quantizeDynamically`. @default true on such a processor */

@@ -1,7 +1,7 @@
 import { errorFor, type ModelConfig, type Shape, type TypedArray } from "@tritonjs/protocol";
 
 /** A shape for which one CUDA graph is captured, and the batches that it may run: one `graph_spec` of Triton. */
-export interface GraphSpec {
+interface GraphSpec {
   /** Rows of the graph; 0 for a model that does not batch. */
   readonly batchSize: number;
   /** Fewest rows of a batch that is padded to the rows of the graph. */
@@ -11,7 +11,7 @@ export interface GraphSpec {
 }
 
 /** Dims of one input of a graph, without the batch axis. A ragged or computed input has all its dims here. */
-export interface GraphDims {
+interface GraphDims {
   /** Dims that the graph is captured with, to which an input is padded. */
   readonly dims: Shape;
   /** Smallest dims of an input that is padded. */

@@ -111,7 +111,7 @@ export class DeviceCopies {
 }
 
 /** Rows of one copy between a tensor whose elements follow each other and a larger tensor around it. */
-export interface PaddedRows {
+interface PaddedRows {
   /** First element in the smaller tensor, and in the larger one. */
   readonly at: number;
   readonly paddedAt: number;

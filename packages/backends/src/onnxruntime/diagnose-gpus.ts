@@ -110,7 +110,7 @@ async function outputOf(
 }
 
 /** A library of ONNX Runtime on this machine: what it is, or why it cannot be used. */
-export interface DescribedLibrary {
+interface DescribedLibrary {
   readonly file: string;
   /** Where it belongs to: `onnxruntime-node`, `the system`. */
   readonly source: string;

@@ -70,7 +70,7 @@ function readBinary(file: string): Binary | undefined {
 }
 
 /** The C library of a process on Linux: Alpine has musl, other distributions glibc. */
-export type CLibrary = "glibc" | "musl";
+type CLibrary = "glibc" | "musl";
 
 function libraryOfProcess(): CLibrary | undefined {
   if (process.platform !== "linux") return undefined;

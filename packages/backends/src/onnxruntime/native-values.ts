@@ -64,7 +64,7 @@ function dimensions({ koffi }: OrtApi, shape: readonly number[]): number {
 }
 
 /** A tensor of strings. A string may contain any bytes. */
-export function stringValue(api: OrtApi, elements: readonly Uint8Array[], shape: readonly number[]): number {
+function stringValue(api: OrtApi, elements: readonly Uint8Array[], shape: readonly number[]): number {
   const at = dimensions(api, shape);
   const value = api.read((to) => api.createTensorAsOrtValue(api.allocator, at, shape.length, STRING, to));
   try {

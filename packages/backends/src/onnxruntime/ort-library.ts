@@ -5,7 +5,7 @@ import { unbundledRequire } from "@tritonjs/core/internal/worker";
 import { errorFor } from "@tritonjs/protocol";
 
 /** A library of ONNX Runtime that the search has found. It was not opened. */
-export interface FoundLibrary {
+interface FoundLibrary {
   readonly file: string;
   /** Where it belongs to, for texts: `onnxruntime-node`, `the system`. */
   readonly source: string;
@@ -27,7 +27,7 @@ export interface LibraryPlaces {
 }
 
 /** The environment variable that names the library, as other bindings of ONNX Runtime read it. */
-export const LIBRARY_VARIABLE = "ORT_DYLIB_PATH";
+const LIBRARY_VARIABLE = "ORT_DYLIB_PATH";
 
 export function placesOfMachine(): LibraryPlaces {
   const { env, platform, arch } = process;

@@ -8,7 +8,7 @@ import { hashOfModel } from "./onnx-file.js";
 import { canonicalName } from "./provider-names.js";
 
 /** A precision into which a model is rewritten when it loads. */
-export type Precision = "FP16" | "INT8";
+type Precision = "FP16" | "INT8";
 
 /** Changes when the rewriting does, so that a cache never serves forms of another version. */
 const FORMAT = 1;

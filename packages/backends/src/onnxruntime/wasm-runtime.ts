@@ -15,7 +15,7 @@ import { isOutOfMemory, MOST_BYTES, refuseWithoutSimd, tooLarge } from "./wasm-h
  */
 
 /** The part of `onnxruntime-web` that is used. */
-export interface OrtWeb {
+interface OrtWeb {
   readonly env: { readonly wasm: { numThreads?: number; proxy?: boolean } };
   readonly InferenceSession: {
     create(model: Uint8Array, options: object): Promise<InferenceSession>;

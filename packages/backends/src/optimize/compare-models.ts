@@ -7,7 +7,7 @@ import { floatsOf, openWithValues } from "./calibrate.js";
 import type { ModelRunner, Sample } from "./model-runner.js";
 
 /** How far one output of a variant is from that of the original. */
-export interface OutputError {
+interface OutputError {
   readonly name: string;
   /** Largest difference of two elements; NaN for an output that is not numeric. */
   readonly largest: number;

@@ -8,7 +8,7 @@ import { OnnxSession, type OnnxSessionOptions } from "../onnxruntime/onnx-sessio
 export type Sample = ReadonlyMap<string, Tensor>;
 
 /** How a variant is run, where it is more than its file. */
-export type RunOptions = Pick<
+type RunOptions = Pick<
   OnnxSessionOptions,
   | "intraOpNumThreads"
   | "interOpNumThreads"

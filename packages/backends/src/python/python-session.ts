@@ -34,7 +34,7 @@ export interface PythonSettings {
 }
 
 /** The task of a process after its start. */
-export interface PythonTask extends Readonly<Record<string, unknown>> {
+interface PythonTask extends Readonly<Record<string, unknown>> {
   readonly type: "load" | "complete";
 }
 

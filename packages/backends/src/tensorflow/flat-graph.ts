@@ -20,7 +20,7 @@ export interface FlatNode {
 }
 
 /** A function of a loop or branch. */
-export interface FlatFunction {
+interface FlatFunction {
   readonly name: string;
   readonly inputs: readonly string[];
   readonly nodes: readonly FlatNode[];

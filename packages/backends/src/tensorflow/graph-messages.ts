@@ -6,7 +6,7 @@ import { boundedReader, messageRoot } from "../protobuf-schema.js";
  * plain numbers: the contents of tensors, where it matters, come as bytes.
  */
 
-export interface ShapeMessage {
+interface ShapeMessage {
   readonly dim?: readonly { readonly size?: number }[];
   readonly unknownRank?: boolean;
 }
@@ -79,7 +79,7 @@ export interface TfGraphMessage {
   readonly library?: { readonly function?: readonly TfFunctionMessage[] };
 }
 
-export interface TensorInfoMessage {
+interface TensorInfoMessage {
   readonly name: string;
   readonly dtype?: number;
   readonly tensorShape?: ShapeMessage;
@@ -98,11 +98,11 @@ export interface MetaGraphMessage {
   readonly signatureDef?: Readonly<Record<string, SignatureMessage>>;
 }
 
-export interface SavedModelMessage {
+interface SavedModelMessage {
   readonly metaGraphs?: readonly MetaGraphMessage[];
 }
 
-export interface BundleHeaderMessage {
+interface BundleHeaderMessage {
   readonly numShards?: number;
   /** 1 for big-endian. */
   readonly endianness?: number;

@@ -8,7 +8,7 @@ import { type BundleEntryMessage, decodeGraphMessage } from "./graph-messages.js
  */
 
 /** A tensor of a checkpoint. */
-export interface SavedTensor {
+interface SavedTensor {
   readonly dtype: number;
   readonly shape: readonly number[];
   readonly bytes: Uint8Array;

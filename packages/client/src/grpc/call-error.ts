@@ -42,7 +42,7 @@ export class GrpcStatusError extends Error implements ReceivedStatus {
 }
 
 /** The error code of a gRPC status. */
-export function codeFromGrpcStatus(code: number): ErrorCode {
+function codeFromGrpcStatus(code: number): ErrorCode {
   return codes[code] ?? "UNKNOWN";
 }
 

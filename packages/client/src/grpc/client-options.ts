@@ -16,7 +16,7 @@ import { hostNameOf, listOf } from "../server-addresses.js";
 type Pem = string | Buffer;
 
 /** Certificates of an encrypted connection. */
-export interface ClientTlsOptions {
+interface ClientTlsOptions {
   /** Certificate authorities that are trusted to sign the server's certificate. @default those of Node.js */
   readonly ca?: Pem;
   /** The client's own certificate, for servers that require one (mutual TLS). */

@@ -30,7 +30,7 @@ import {
   type ResponseMessage as InferResponse,
 } from "./infer-messages.js";
 
-export interface RemoteMethod<Q, R> {
+interface RemoteMethod<Q, R> {
   readonly path: string;
   readonly request: MessageEncoder<Q>;
   readonly response: MessageDecoder<R>;
@@ -52,7 +52,7 @@ export function method<N extends UnaryRpcName>(
 type UnaryCallOptions = CallOptions & { readonly sequence?: RequestSequence | undefined };
 
 /** An open stream and its deadline. The caller must end the deadline. */
-export interface OpenStream<Q, R> {
+interface OpenStream<Q, R> {
   readonly call: ClientDuplexStream<Q, R>;
   readonly deadline: CallDeadline;
 }

@@ -40,7 +40,7 @@ export interface ModelCallOptions extends CallOptions, VersionOption {}
 export const ACCESS_TOKEN_HEADER = "triton-access-token";
 
 /** An input with its data type and shape. */
-export interface HttpTensorInput extends TensorInput {
+interface HttpTensorInput extends TensorInput {
   /** `false` sends this input as JSON. @default that of the call */
   readonly binary?: boolean;
 }

@@ -28,13 +28,13 @@ export interface ModelConfigAnswer {
 }
 
 /** Number and total duration of an event. */
-export interface StatisticDuration {
+interface StatisticDuration {
   readonly count: number;
   readonly ns: number;
 }
 
 /** Statistics of one version of a model. */
-export interface ModelStatisticsAnswer {
+interface ModelStatisticsAnswer {
   readonly name: string;
   readonly version: string;
   /** Milliseconds since 1970. */

@@ -22,7 +22,7 @@ import { detectToolCallFamily, type ToolCallFamily } from "./tool-call-family.js
 export type { ChatContentPart } from "./image-parts.js";
 
 /** Input of {@link ChatTemplate.render}. */
-export interface ChatTemplateInput {
+interface ChatTemplateInput {
   /** Messages of the chat, the oldest first. */
   readonly messages: readonly ChatMessage[];
   /** Tools that the model may call. Without any, the template gets none. */
@@ -39,7 +39,7 @@ export interface ChatTemplateInput {
 }
 
 /** Special tokens that templates print, and the clock. */
-export interface ChatTemplateOptions {
+interface ChatTemplateOptions {
   /** Token at the beginning of a prompt, as `bos_token` in templates. @default that of the model's files */
   readonly bosToken?: string;
   /** Token at the end of a text, as `eos_token` in templates. @default that of the model's files */
@@ -241,7 +241,7 @@ function withoutUndefined(tools: readonly ChatTool[]): unknown {
 }
 
 /** Call of a tool in an assistant's message, as in OpenAI's API. */
-export interface ChatToolCall {
+interface ChatToolCall {
   /** Id to which `tool_call_id` of the answer refers. */
   readonly id?: string;
   readonly type?: "function";

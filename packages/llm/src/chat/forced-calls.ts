@@ -70,7 +70,7 @@ const NO_PARAMETERS = { type: "object", properties: {} };
  *
  * @returns undefined if the model may answer with other text
  */
-export function forcedSchema({ tools, choice, parallel }: ToolUse): object | undefined {
+function forcedSchema({ tools, choice, parallel }: ToolUse): object | undefined {
   if (choice === "auto" || choice === "none") return undefined;
   if (choice !== "required") return parametersOf(tools[0]!);
   const calls = tools.map((tool) => ({

@@ -61,7 +61,7 @@ export function chatImages(messages: Messages): readonly ChatImage[] {
 }
 
 /** Bytes of a data URL in base64; undefined for any other text. */
-export function dataOf(url: string): Uint8Array | undefined {
+function dataOf(url: string): Uint8Array | undefined {
   const comma = url.indexOf(",");
   if (comma < 0 || !/^data:[^,]*;base64$/i.test(url.slice(0, comma))) return undefined;
   return Buffer.from(url.slice(comma + 1), "base64");

@@ -95,7 +95,7 @@ const ARGUMENTS_KEYS: ReadonlySet<string> = new Set(["arguments", "parameters"])
  * object counts as a call only if it has arguments and the name of a tool. Returns false if it is not a call: then the
  * text is still held. Once the name and the arguments have begun, it is a call, and the text is released.
  */
-export function* readCallObject(reading: CallReading, marked: boolean): Reading<boolean> {
+function* readCallObject(reading: CallReading, marked: boolean): Reading<boolean> {
   const { text } = reading;
   if (!(yield* text.accept("{"))) return false;
   let name: string | undefined;

@@ -130,7 +130,7 @@ export function printed(value: Value): string {
 }
 
 /** Python's `repr`. */
-export function repr(value: Value): string {
+function repr(value: Value): string {
   countSteps();
   if (value === undefined) return "Undefined";
   if (value === null) return "None";
@@ -277,7 +277,7 @@ export function contains(container: Value, value: Value): boolean {
 }
 
 /** How `tojson` writes: the arguments of Python's `json.dumps`. */
-export interface JsonForm {
+interface JsonForm {
   readonly indent: string | undefined;
   readonly itemSeparator: string;
   readonly keySeparator: string;

@@ -21,7 +21,7 @@ const STEPS_OF_PART = 5_000;
 const BYTES_OF_STEP = 64;
 
 /** The end of a render that takes more than its budget. */
-export class BudgetFault extends Error {}
+class BudgetFault extends Error {}
 
 /**
  * What a render may take: steps for its time, and bytes for the values that it makes, those that it drops included. Both

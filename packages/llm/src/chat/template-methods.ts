@@ -310,7 +310,7 @@ function attributeOf(value: Value, path: Value): Value {
   }, value);
 }
 
-export const TESTS: Readonly<Record<string, (value: Value, args: Args) => boolean>> = {
+const TESTS: Readonly<Record<string, (value: Value, args: Args) => boolean>> = {
   "!=": (value, [other]) => !isEqual(value, other),
   "<": (value, [other]) => compare(value, other) < 0,
   "<=": (value, [other]) => compare(value, other) <= 0,
@@ -458,7 +458,7 @@ const defaulted: Filter = (value, args, named) => {
   return value === undefined || isFalse ? otherwise : value;
 };
 
-export const FILTERS: Readonly<Record<string, Filter>> = {
+const FILTERS: Readonly<Record<string, Filter>> = {
   abs: (value) => Math.abs(toNumber(value)),
   attr: (value, [name]) => attributeOf(value, name),
   batch: (value, [given, fill]) => {

@@ -20,7 +20,7 @@ import { formOf, type ToolCallFamily } from "./tool-call-family.js";
 import type { AnswerPiece, ToolCallPiece } from "./tool-call-pieces.js";
 
 /** Finds calls of tools in a text that a model writes. */
-export interface ToolCallReader {
+interface ToolCallReader {
   /** Takes the next piece of the text, and returns the pieces that are certain by now. */
   push(text: string): ToolCallPiece[];
   /** Ends the text, and returns the rest. */

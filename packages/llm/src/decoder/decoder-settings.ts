@@ -11,7 +11,7 @@ import type { TextTokenizer } from "../text-tokenizer.js";
 import type { ModelDirectory, ModelFileObject } from "./model-files.js";
 
 /** Limits of a decoder. */
-export interface DecoderLimits {
+interface DecoderLimits {
   /**
    * Largest number of requests that generate text together in an instance. Others wait in the model's queue.
    *

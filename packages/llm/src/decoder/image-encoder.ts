@@ -17,7 +17,7 @@ interface EncodedImage {
 }
 
 /** A prompt of tokens and images. */
-export interface ImagePrompt {
+interface ImagePrompt {
   /** Each place of an image has the image's key. So prompts share a beginning only if it has the same images. */
   readonly tokens: readonly number[];
   readonly images: PromptImages;

@@ -127,7 +127,7 @@ function libraryOf(module: LlamaModule, gpu: LlamaGpu): Library {
 }
 
 /** A prompt in tokens, and how many tokens its text may have. */
-export interface LlamaPrompt {
+interface LlamaPrompt {
   readonly tokens: readonly LlamaToken[];
   readonly maxTokens: number;
 }

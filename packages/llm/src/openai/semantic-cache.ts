@@ -79,7 +79,7 @@ interface Entry {
 }
 
 /** What a look-up found. */
-export interface CacheLookUp {
+interface CacheLookUp {
   readonly state: "hit" | "miss" | "bypass";
   /** Cosine to the nearest answer that the request may have; undefined without one. */
   readonly similarity?: number | undefined;

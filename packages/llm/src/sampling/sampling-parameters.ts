@@ -18,7 +18,7 @@ const MAX_LOGPROBS = 20;
 const MAX_BAD_WORDS = 64;
 
 /** Where a request has its sampling parameters. */
-export interface SamplingSource {
+interface SamplingSource {
   /** Text of the tensor `sampling_parameters`. */
   readonly json?: string | undefined;
   /** Parameters of the request, which are read if there is no such tensor. */

@@ -13,7 +13,7 @@ const LAST_TRY = 2;
 /** Steps that a text has at first, for reading its format and for its masks. */
 export const MAX_STEPS = STEPS_OF_TRIES[LAST_TRY];
 /** Steps that a text may take for each of its tokens in the long run: about 5 ms of an ordinary machine. */
-export const STEPS_PER_TOKEN = 30_000;
+const STEPS_PER_TOKEN = 30_000;
 /** Largest share of the memory of all grammars that one may have. */
 const MAX_SHARE = 0.5;
 /** Calls that must fit on the stack where other jobs are begun within one. */
@@ -43,7 +43,7 @@ export type GrammarAnswer =
   | { readonly text: number; readonly error: string };
 
 /** How jobs meet the world: tests give them what a thread gets by messages. */
-export interface GrammarPort {
+interface GrammarPort {
   /** The next request, if there is one. */
   next(): GrammarRequest | undefined;
   answer(answer: GrammarAnswer): void;

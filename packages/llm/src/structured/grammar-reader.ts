@@ -13,10 +13,10 @@ import { type TokenBytes, TokenGrammar } from "./token-masks.js";
 const BYTES_PER_CHARACTER = 6;
 
 /** Formats that a grammar holds. */
-export type GrammarFormat = Exclude<ResponseFormat, { type: "text" }>;
+type GrammarFormat = Exclude<ResponseFormat, { type: "text" }>;
 
 /** A format that was read. */
-export interface ReadFormat {
+interface ReadFormat {
   readonly grammar: TokenGrammar;
   /** Names keywords of a schema that the grammar does not hold; undefined if it holds all. */
   readonly unheld: string | undefined;

@@ -291,7 +291,7 @@ const HEX_ABOVE_B = [
 ] as const;
 
 /** The methods of a maker as functions. */
-export function bound(regexes: Regexes) {
+function bound(regexes: Regexes) {
   return {
     text: regexes.text.bind(regexes),
     range: regexes.range.bind(regexes),

@@ -12,7 +12,7 @@ interface Resource {
 }
 
 /** Target of a reference. */
-export interface Referred {
+interface Referred {
   readonly schema: unknown;
   /** False if another schema takes its place in some calls, which a grammar cannot know. */
   readonly isCertain: boolean;

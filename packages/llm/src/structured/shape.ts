@@ -16,7 +16,7 @@ export interface Values {
 }
 
 /** Rules of one schema for the properties of an object. */
-export interface PropertyRule {
+interface PropertyRule {
   readonly named: ReadonlyMap<string, Values>;
   readonly patterns: readonly { readonly key: Regex; readonly values: Values }[];
   /** Values of other properties; undefined if the schema does not mention them. */
@@ -34,7 +34,7 @@ export interface ObjectForm {
 }
 
 /** Rules of one schema for the items of an array. */
-export interface ItemRule {
+interface ItemRule {
   readonly first: readonly Values[];
   readonly rest: Values | undefined;
 }

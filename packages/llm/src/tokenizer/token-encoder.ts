@@ -4,7 +4,7 @@ import type { Parts } from "../turns.js";
 import { optionError, type TokenizerPlan, type TokenizerTruncation } from "./tokenizer-options.js";
 
 /** The parts of `tokenizer.json` and `tokenizer_config.json` that cut and pad texts. */
-export interface LengthFiles {
+interface LengthFiles {
   readonly tokenizer: Readonly<Record<string, unknown>>;
   readonly config: Readonly<Record<string, unknown>>;
 }
@@ -16,7 +16,7 @@ export interface EncodedText {
 }
 
 /** Texts of a request, padded to one length. */
-export interface PaddedTexts {
+interface PaddedTexts {
   readonly length: number;
   /** Values of the outputs, row by row. */
   readonly input_ids: readonly number[];
@@ -150,7 +150,7 @@ export class TokenEncoder {
  * @param room tokens that fit in all
  * @returns undefined if the text that may be cut is too short
  */
-export function keptTokens(
+function keptTokens(
   lengths: readonly number[],
   room: number,
   truncation: TokenizerTruncation,

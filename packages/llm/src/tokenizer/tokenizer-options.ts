@@ -11,7 +11,7 @@ import {
 export type TokenizerTruncation = "longest_first" | "only_first" | "only_second" | "none";
 
 /** Length to which the texts of a request are padded: that of the longest, `maxLength`, or none. */
-export type TokenizerPadding = "longest" | "max_length" | "none";
+type TokenizerPadding = "longest" | "max_length" | "none";
 
 /** Options of {@link tokenizer}. What they leave out is as in the tokenizer's files. */
 export interface TokenizerOptions {
@@ -113,7 +113,7 @@ const WORDS = {
 const LARGEST = { maxLength: 999_999, padToMultipleOf: 65_536, maxBytes: 2 ** 31 - 1 } as const;
 
 /** Outputs of a tokenizer that encodes, in their order. */
-export const TOKEN_OUTPUTS = ["input_ids", "attention_mask", "token_type_ids"] as const;
+const TOKEN_OUTPUTS = ["input_ids", "attention_mask", "token_type_ids"] as const;
 
 /** Names and dims that a configuration gives to tensors. */
 type WrittenTensors = Partial<Pick<TokenizerPlan, "inputNames" | "outputNames" | "inputDims">>;
