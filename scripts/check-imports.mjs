@@ -47,7 +47,7 @@ const ORDER = {
   server: [],
   scheduling: [],
   repository: [],
-  operations: ["opentelemetry", "capture"],
+  operations: ["opentelemetry", "capture", "on-demand"],
   perf: [
     "command",
     "data",

@@ -13,6 +13,7 @@ import { importOf } from "../support/tree.mjs";
 
 const { tree, models = 1000, budgetMb, width = 64 } = programOptions();
 const { Triton } = await importOf(tree, "core");
+const { modelsOnDemand } = await importOf(tree, "operations", "on-demand/index");
 const folder = mkdtempSync(join(tmpdir(), "tritonjs-resident-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
@@ -52,7 +53,8 @@ const start = performance.now();
 const triton = new Triton({
   modelRepository: folder,
   logger: quiet,
-  ...(budgetMb !== undefined && { loadOnDemand: true, modelMemoryBudgetMb: budgetMb }),
+  extensions:
+    budgetMb === undefined ? [] : [modelsOnDemand({ loadOnDemand: true, modelMemoryBudgetMb: budgetMb })],
 });
 await triton.ready();
 const startMs = performance.now() - start;

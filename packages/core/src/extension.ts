@@ -13,6 +13,7 @@ export {
   type ManagementRequest,
   type ManagementRoute,
 } from "./extension/extension.js";
+export type { ParameterTable } from "./instance/backend.js";
 export type { ModelRegistry } from "./model/registry.js";
 export type { Residence, TenantModel } from "./model/residence.js";
 export type { Log } from "./observe/log.js";

@@ -110,6 +110,7 @@ export {
   quietTimers,
   realClock,
   settledWithin,
+  sleep,
   type Timer,
 } from "./system/clock.js";
 export { LinkedList } from "./system/collections.js";

@@ -1,4 +1,5 @@
 import { Triton } from "@tritonjs/core";
+import { modelsOnDemand } from "@tritonjs/operations/on-demand";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { onnxModel } from "../../../../examples/onnx-writer/onnx-writer.js";
 import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
@@ -35,8 +36,7 @@ beforeAll(async () => {
   rssBefore = process.memoryUsage.rss();
   triton = new Triton({
     modelRepository: repository.path,
-    loadOnDemand: true,
-    modelMemoryBudgetMb: BUDGET_MB,
+    extensions: [modelsOnDemand({ loadOnDemand: true, modelMemoryBudgetMb: BUDGET_MB })],
     logger: { error() {}, warn() {}, info() {}, debug() {} },
   });
   await triton.ready();

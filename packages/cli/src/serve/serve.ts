@@ -1,5 +1,4 @@
 import { type Frontend, Triton, type TritonOptions } from "@tritonjs/core";
-import type { Extension } from "@tritonjs/core/extension";
 import type { InferenceService } from "@tritonjs/core/frontend";
 import { lineLogger } from "@tritonjs/core/internal";
 import type { Terminal } from "@tritonjs/perf/internal";
@@ -10,6 +9,7 @@ import { OptionError } from "../options/option.js";
 import { type OptionValues, SERVICES, type ServiceName } from "../options/options.js";
 import { readArguments } from "../options/read-arguments.js";
 import { classModels } from "./class-models.js";
+import { loadExtensions } from "./extensions.js";
 import {
   accessWarning,
   frontendThreads,
@@ -57,13 +57,12 @@ export async function serve(
     const tracer =
       traces.spans &&
       (await loadSpanTracer(traces.spans, (message) => triton?.service.log.of("tracer").error(message)));
-    const captures = await loadCapture(values);
     const tape = await loadTape(values);
     triton = new Triton({
       ...tritonSettings(values, logger, await classModels(values.model)),
       trace: traces.options,
       ...(tape !== undefined && { schedulingTape: tape }),
-      extensions: [tracer, captures].filter((one) => one !== undefined),
+      extensions: [...(tracer ? [tracer] : []), ...(await loadExtensions(values))],
       ...extensions,
     });
     for (const complaint of metricsComplaints(values["metrics-config"])) {
@@ -120,14 +119,6 @@ async function loadTape(values: OptionValues): Promise<TritonOptions["scheduling
   if (file === "" && seconds === 0) return undefined;
   const { recordScheduling } = await import("@tritonjs/core/time-travel");
   return recordScheduling({ ...(file !== "" && { file }), ...(seconds > 0 && { seconds, keep: "last" }) });
-}
-
-/** Captures requests, if the command line asks for it. */
-async function loadCapture(values: OptionValues): Promise<Extension | undefined> {
-  const directory = values["capture-directory"];
-  if (directory === "") return undefined;
-  const { capture } = await import("@tritonjs/operations/capture");
-  return capture({ directory, rate: values["capture-rate"] });
 }
 
 /** Starts the rollouts of the command line. One that is saved in the directory of rollouts goes on as it was. */

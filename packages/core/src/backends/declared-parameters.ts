@@ -2,7 +2,6 @@ import { errorFor, type ModelConfig } from "@tritonjs/protocol";
 import { SCHEDULING_PARAMETERS } from "../config/model-options.js";
 import { SUBSTITUTED } from "../config/substitutes.js";
 import type { BackendFactory, ModelFiles, ParameterTable, ParameterUse } from "../instance/backend.js";
-import { RESIDENCY_PARAMETERS } from "../model/resident-models.js";
 
 /** Begins paths of a configuration that are below the directory of the model, as in Triton. */
 export const MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY";
@@ -78,7 +77,6 @@ export const SHARED_PARAMETERS = new DeclaredParameters<string>({
       SUBSTITUTED,
     ],
     ...SCHEDULING_PARAMETERS,
-    ...RESIDENCY_PARAMETERS,
   ],
 });
 

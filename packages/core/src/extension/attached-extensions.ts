@@ -1,4 +1,6 @@
 import { errorFor, type ModelConfig } from "@tritonjs/protocol";
+import type { ParameterTable } from "../instance/backend.js";
+import type { ModelPlan } from "../model/model-server.js";
 import type { Residence, TenantModel } from "../model/residence.js";
 import type { CollectedFamily } from "../observe/metric-families.js";
 import type { RequestTracer } from "../observe/request-trace.js";
@@ -78,6 +80,15 @@ export class AttachedExtensions {
       if (residence !== undefined) return residence;
     }
     return undefined;
+  }
+
+  /** The parameters of configurations that all of them read. */
+  get parameters(): ParameterTable {
+    return Object.assign({}, ...this.#parts.map(({ parameters }) => parameters));
+  }
+
+  adapt(plan: ModelPlan): ModelPlan {
+    return this.#parts.reduce((adapted, parts) => parts.adapt?.(adapted) ?? adapted, plan);
   }
 
   startsOnDisk(config: ModelConfig): boolean {

@@ -1,5 +1,6 @@
 import type { ModelConfig } from "@tritonjs/protocol";
 import type { Gpus } from "../config/gpus.js";
+import type { ParameterTable } from "../instance/backend.js";
 import type { ModelPlan } from "../model/model-server.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
@@ -55,6 +56,8 @@ export interface ExtensionServer {
   create(plan: ModelPlan): ModelVersion;
   /** True for a model that is not in memory when it comes into service, as an extension decides. */
   startsOnDisk(config: ModelConfig): boolean;
+  /** What the parameters of configurations name that all extensions read. */
+  parameters(): ParameterTable;
 }
 
 /**
@@ -82,6 +85,17 @@ export interface ExtensionParts {
   /** What pages for operators, such as the dashboard, show of the extension. */
   readonly page?: ExtensionPage;
 
+  // Models.
+  /** Parameters of configurations that the extension reads, and what their texts name; `rollout_*` for all that begin so. */
+  readonly parameters?: ParameterTable;
+  /**
+   * Looks at each plan before a version is made of it, and before a version that serves takes its settings. Returns the
+   * plan, or a changed one.
+   */
+  adapt?(plan: ModelPlan): ModelPlan;
+  /** Models that load and unload while the server runs. At most one extension of a server has them. */
+  readonly models?: ModelSource;
+
   // Observe.
   /** Follows requests to their answers. The extensions of a server may have any number of tracers. */
   readonly tracer?: RequestTracer;
@@ -91,10 +105,6 @@ export interface ExtensionParts {
   admit?(model: TenantModel): Residence | undefined;
   /** True for a model whose versions `admit` keeps on disk until they are needed. Such a model is read without opening it. */
   startsOnDisk?(config: ModelConfig): boolean;
-
-  // Models.
-  /** Models that load and unload while the server runs. At most one extension of a server has them. */
-  readonly models?: ModelSource;
 }
 
 /** Group of operations that access control opens or closes as one, with Triton's names. */

@@ -50,8 +50,6 @@ interface MetricsSources {
   readonly allowCpuMetrics?: boolean | undefined;
   /** The GPUs. @default no metrics of them */
   readonly gpus?: GpuMetrics | undefined;
-  /** Models that may leave memory. */
-  readonly residents?: { families(): CollectedFamily[] } | undefined;
   /** The memory for tensors on GPUs. @default none */
   readonly cuda?: MeteredPools | undefined;
   readonly metricsConfig?: MetricsConfig | undefined;
@@ -226,7 +224,6 @@ export class MetricsPage {
       allowCpuMetrics = true,
       metricsConfig,
       gpus,
-      residents,
       cuda,
       memory,
       cache,
@@ -240,7 +237,6 @@ export class MetricsPage {
       ...(memory === undefined ? [] : requestMemoryFamilies(memory)),
       ...(tracing === undefined ? [] : traceFamilies(tracing)),
       ...(gpus === undefined ? [] : gpus.families()),
-      ...(residents === undefined ? [] : residents.families()),
       ...(this.sources.extensions?.() ?? []),
       ...(allowCpuMetrics ? new MachineMetrics(cuda).families() : []),
       ...(cache === undefined ? [] : cacheFamilies(cache)),

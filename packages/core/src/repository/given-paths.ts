@@ -2,7 +2,7 @@ import { realpath } from "node:fs/promises";
 import { isAbsolute, join, resolve, sep } from "node:path";
 import { errorFor, type ModelConfig, type TritonError } from "@tritonjs/protocol";
 import { MODEL_DIRECTORY, SHARED_PARAMETERS, useOf } from "../backends/declared-parameters.js";
-import type { BackendFactory, ParameterUse } from "../instance/backend.js";
+import type { BackendFactory, ParameterTable, ParameterUse } from "../instance/backend.js";
 import { isInside, linkedDirectories } from "../system/files.js";
 
 /*
@@ -34,6 +34,7 @@ interface GivenText {
  * by the table of its backend. Texts that the operator's own configuration has too are allowed.
  *
  * @param operator the configuration that the model would have without the request
+ * @param extensions parameters that extensions of the server read
  * @throws TritonError INVALID_ARG that names the parameter, what was expected and what came
  */
 export async function assertGivenPaths(
@@ -41,9 +42,11 @@ export async function assertGivenPaths(
   operator: ModelConfig | undefined,
   factory: Declaring,
   places: ModelPlaces,
+  extensions: ParameterTable = {},
 ): Promise<void> {
   const isSame = operator !== undefined && backendOf(operator) === backendOf(config);
-  const texts = (of: ModelConfig) => [...parameterTexts(of, factory), ...acceleratorTexts(of, factory)];
+  const table = { ...SHARED_PARAMETERS.own, ...extensions, ...factory.parameters };
+  const texts = (of: ModelConfig) => [...parameterTexts(of, table), ...acceleratorTexts(of, factory)];
   await assertAllowed(config.name, texts(config), isSame ? texts(operator) : [], places);
 }
 
@@ -62,8 +65,7 @@ const backendOf = ({ backend, platform }: ModelConfig) => backend || platform;
 /** Tables of what parameters name. An ensemble has none. */
 type Declaring = Pick<BackendFactory, "parameters" | "acceleratorParameters">;
 
-function parameterTexts({ parameters }: ModelConfig, factory: Declaring): GivenText[] {
-  const table = { ...SHARED_PARAMETERS.own, ...factory.parameters };
+function parameterTexts({ parameters }: ModelConfig, table: ParameterTable): GivenText[] {
   return Object.entries(parameters).map(([name, { stringValue }]) => ({
     what: `parameter '${name}'`,
     text: stringValue,

@@ -11,7 +11,7 @@ import {
   planInstances,
 } from "../config/instance-groups.js";
 import { initialStates } from "../config/sequence-batching.js";
-import type { Backend, ModelDescription } from "../instance/backend.js";
+import type { Backend, ModelDescription, ParameterTable } from "../instance/backend.js";
 import { type ExecutorFactory, type ModelPlan, noExecutor } from "../model/model-server.js";
 import type { Log } from "../observe/log.js";
 import { padsOfConfig } from "../scheduler/grouping-scheduler.js";
@@ -25,6 +25,8 @@ export interface PlanServer {
   readonly log: Log;
   readonly gpus: Gpus;
   readonly hostPolicies?: HostPolicies;
+  /** Parameters of configurations that extensions read. */
+  parameters?(): ParameterTable;
 }
 
 interface PlannedVersion {
@@ -104,6 +106,7 @@ async function fromSteps(
       cameOverNetwork.operator,
       {},
       { repository, directory, versionDirectory },
+      server.parameters?.(),
     );
   }
   return { config: completedConfig(polled, undefined, options, server), createExecutor: noExecutor };
@@ -139,7 +142,7 @@ async function fromBackend(
     const { operator } = polled.cameOverNetwork;
     const own = operator && (await findBackend(operator, directory, version, options).catch(() => undefined));
     const places = { repository: polled.repository, directory, versionDirectory, settings };
-    await assertGivenPaths(polled.config, own?.config, factory, places);
+    await assertGivenPaths(polled.config, own?.config, factory, places, server.parameters?.());
   }
   const backend = await factory({
     name: id.name,

@@ -2,13 +2,12 @@ import { errorFor, type ModelConfig } from "@tritonjs/protocol";
 import type { Substitute } from "../config/substitutes.js";
 import type { ModelControlMode } from "../extension/model-source.js";
 import type { BackendFactory } from "../instance/backend.js";
-import type { ResidencyOptions } from "../model/resident-models.js";
 
 /** Settings of backends by the name of the backend. The empty name is for all backends. */
 export type BackendConfig = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /** Options of the model repository, named after tritonserver's flags. */
-export interface RepositoryOptions extends ResidencyOptions {
+export interface RepositoryOptions {
   /**
    * Models in Triton's layout: directories, and paths in clouds as Triton writes them (`s3://bucket/models`,
    * `gs://bucket/models`, `as://account/container/models`), which need the vendor's package. @default none

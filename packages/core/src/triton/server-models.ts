@@ -2,30 +2,36 @@ import type { Registry } from "prom-client";
 import { GuardedCache, MemoryCache } from "../cache/response-cache.js";
 import { type Gpus, GpusOrCpu, listedGpus, MachineGpus } from "../config/gpus.js";
 import { checkShares, type ShareOptions } from "../config/model-options.js";
+import type { AttachedExtensions } from "../extension/attached-extensions.js";
 import { callModels } from "../in-process/stream-in-process.js";
 import type { ModelControl } from "../instance/backend.js";
 import { createRateLimiter } from "../instance/rate-limiter.js";
 import { CallGraph, type ModelPlan, type ModelServer, sharedByAll } from "../model/model-server.js";
 import { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
-import type { Residence, TenantModel } from "../model/residence.js";
-import { ResidentModels } from "../model/resident-models.js";
 import type { Log } from "../observe/log.js";
 import { DEFAULT_METRICS_CONFIG } from "../observe/metric-families.js";
 import type { CacheUsage } from "../observe/model-families.js";
-import type { RequestTracer } from "../observe/request-trace.js";
 import { Tracing } from "../observe/tracing.js";
 import { ShareLedger } from "../scheduler/fair-shares.js";
 import type { SchedulingTape } from "../scheduler/scheduling-tape.js";
 import { CudaPools } from "../shared-memory/cuda-pools.js";
 import type { Clock } from "../system/clock.js";
-import type { HostPolicies } from "../system/host-policy.js";
+import { type HostPolicies, hostPolicyWarnings } from "../system/host-policy.js";
 import type { TritonOptions } from "./triton-options.js";
 
-/** The GPUs that instances may use, as the options of a server say. */
-export function gpusOf({ gpus, gpuFallback }: TritonOptions, log: Log): Gpus {
-  const listed = gpus === undefined ? new MachineGpus(log) : listedGpus(gpus);
-  return gpuFallback === "cpu" ? new GpusOrCpu(listed, log) : listed;
+/** What the machine of a server gives to instances. */
+interface ServerMachine {
+  readonly gpus: Gpus;
+  readonly hostPolicies: HostPolicies;
+}
+
+/** @param log log of the server */
+export function machineOf(options: TritonOptions, log: Log): ServerMachine {
+  const { hostPolicies = {} } = options;
+  for (const warning of hostPolicyWarnings(hostPolicies)) process.emitWarning(warning, "TritonWarning");
+  const gpus = options.gpus === undefined ? new MachineGpus(log.of("gpus")) : listedGpus(options.gpus);
+  return { gpus: options.gpuFallback === "cpu" ? new GpusOrCpu(gpus, log.of("gpus")) : gpus, hostPolicies };
 }
 
 /** The server as its models see it. */
@@ -34,11 +40,8 @@ interface ModelsServer {
   readonly registry: ModelRegistry;
   /** Log of the models. */
   readonly log: Log;
-  readonly hostPolicies: HostPolicies;
-  /** Gives a version a place in memory, as an extension decides. */
-  admit(this: void, model: TenantModel): Residence | undefined;
-  /** Follow requests to their answers. */
-  readonly tracers: readonly RequestTracer[];
+  readonly machine: ServerMachine;
+  readonly extensions: AttachedExtensions;
   /** Loads and unloads models on behalf of other models. */
   readonly control: ModelControl;
   /** Registry for metrics that models define themselves. */
@@ -52,17 +55,18 @@ export class ServerModels {
   readonly log: Log;
   readonly tracing: Tracing | undefined;
   readonly cuda: CudaPools;
-  readonly residents: ResidentModels;
   readonly tape: SchedulingTape | undefined;
   /** Called with a model whose configuration has a rollout. */
   onRollout: ((model: ModelPlan) => void) | undefined;
   readonly #shared: ModelServer;
+  readonly #extensions: AttachedExtensions;
   /** How callers share all models together. */
   readonly #shares: ShareOptions | undefined;
   readonly #ledger = new ShareLedger();
 
   constructor(options: TritonOptions, server: ModelsServer) {
-    const { clock, registry, log, hostPolicies, admit, tracers, control, metrics } = server;
+    const { clock, registry, log, machine, extensions, control, metrics } = server;
+    this.#extensions = extensions;
     this.clock = clock;
     this.registry = registry;
     this.log = log;
@@ -71,6 +75,7 @@ export class ServerModels {
     this.#shares = shares;
     this.cuda = new CudaPools(options, log.of("memory"));
     const { trace } = options;
+    const { tracers } = extensions;
     this.tracing =
       trace === undefined && tracers.length === 0
         ? undefined
@@ -79,7 +84,6 @@ export class ServerModels {
     this.tape = tape;
     const { rateLimit = "off", rateLimitResources = [] } = options;
     const rateLimiter = createRateLimiter(rateLimit, rateLimitResources, log.of("rate_limiter"));
-    this.residents = new ResidentModels(options, this.clock, log.of("residency"));
     this.#shared = {
       clock: this.clock,
       tracing: this.tracing,
@@ -91,7 +95,7 @@ export class ServerModels {
         ),
       rateLimiter,
       tape,
-      hostPolicies,
+      hostPolicies: machine.hostPolicies,
       holdUntil: Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0,
       backlogHoldUntil: Number(process.env.TRITONSERVER_BACKLOG_DELAY_SCHEDULER) || 0,
       findMember: (name, version, namespace) => registry.findMember(name, version, namespace),
@@ -101,7 +105,7 @@ export class ServerModels {
       metrics,
       control,
       cuda: this.cuda,
-      residents: { admit: (model) => this.residents.admit(model) ?? admit(model) },
+      residents: extensions,
       adapt: (plan) => this.#adapt(plan),
       metricsConfig: { ...DEFAULT_METRICS_CONFIG, ...options.metricsConfig },
     };
@@ -116,7 +120,7 @@ export class ServerModels {
   #adapt(given: ModelPlan): ModelPlan {
     const plan = this.#shares === undefined ? given : sharedByAll(given, this.#shares, this.#ledger);
     if (plan.config.parameters.rollout_to !== undefined) this.onRollout?.(plan);
-    return plan;
+    return this.#extensions.adapt(plan);
   }
 
   get responseCache(): GuardedCache | undefined {
@@ -130,7 +134,6 @@ export class ServerModels {
 
   /** Releases the shared parts, after the last model has been taken out of service. */
   async close(): Promise<void> {
-    this.residents.close();
     try {
       await this.#shared.responseCache?.close();
     } catch (error) {

@@ -25,8 +25,7 @@ import { LocalService } from "../service/local-service.js";
 import { saysReady } from "../service/model-reports.js";
 import { meteredModels, ServerInspector } from "../service/server-inspector.js";
 import { realClock, settledWithin, sleep } from "../system/clock.js";
-import { hostPolicyWarnings } from "../system/host-policy.js";
-import { gpusOf, ServerModels } from "./server-models.js";
+import { machineOf, ServerModels } from "./server-models.js";
 import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./triton-options.js";
 
 /** A server: makes its parts, opens its frontends, and closes everything in order. */
@@ -60,29 +59,25 @@ export class TritonServer {
     const registry = new ModelRegistry(() => this.source.namespacing);
     this.registry = registry;
     const clock = options.clock ?? realClock;
-    const { hostPolicies = {} } = options;
-    for (const warning of hostPolicyWarnings(hostPolicies)) process.emitWarning(warning, "TritonWarning");
-    const gpus = gpusOf(options, log.of("model_lifecycle").of("gpus"));
-    this.gpus = gpus;
+    const modelLog = log.of("model_lifecycle");
+    const machine = machineOf(options, modelLog);
+    this.gpus = machine.gpus;
     const extensions = new AttachedExtensions([repository(options), ...(options.extensions ?? [])], {
       clock,
       registry,
-      gpus,
-      hostPolicies,
+      ...machine,
+      parameters: () => this.#extensions.parameters,
       log: (part) => log.of(part),
       create: (plan) => this.models.create(plan),
-      startsOnDisk: (config) =>
-        this.models.residents.startsOnDisk(config) || this.#extensions.startsOnDisk(config),
+      startsOnDisk: (config) => this.#extensions.startsOnDisk(config),
     });
     this.#extensions = extensions;
-    this.source = extensions.source;
     const models = new ServerModels(options, {
       clock,
       registry,
-      log: log.of("model_lifecycle"),
-      hostPolicies,
-      admit: (model) => extensions.admit(model),
-      tracers: extensions.tracers,
+      log: modelLog,
+      machine,
+      extensions,
       control: {
         // A model does not wait for removed instances, because it may run on one of them.
         load: async (name, given) => void (await this.source.load(name, given)),
@@ -98,6 +93,7 @@ export class TritonServer {
       metrics: () => this.metrics.registry,
     });
     this.models = models;
+    this.source = extensions.source;
     const requestMemory = new RequestMemory(options.requestMemory);
     const { allowGpuMetrics = true, metricsIntervalMs = 2000 } = options;
     const hasGpus = allowGpuMetrics && options.gpus?.length !== 0;
@@ -106,7 +102,6 @@ export class TritonServer {
         models: () => meteredModels(registry),
         allowCpuMetrics: options.allowCpuMetrics,
         cuda: models.cuda,
-        residents: models.residents,
         metricsConfig: options.metricsConfig,
         gpus: hasGpus ? new GpuMetrics(metricsIntervalMs, log.of("metrics")) : undefined,
         memory: requestMemory,
@@ -134,7 +129,7 @@ export class TritonServer {
       ]),
       async changeInstances(model, count) {
         const check = model.plan.instanceProblems ?? (() => []);
-        await model.updateInstances(changedGroups(count, model.config, gpus, check));
+        await model.updateInstances(changedGroups(count, model.config, machine.gpus, check));
       },
     });
     this.service = new LocalService(

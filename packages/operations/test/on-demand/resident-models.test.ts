@@ -1,6 +1,7 @@
 import { Triton, type TritonOptions } from "@tritonjs/core";
 import type { BackendFactory, Execution } from "@tritonjs/core/backend";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { modelsOnDemand, type OnDemandOptions } from "@tritonjs/operations/on-demand";
 import { afterEach, describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 
@@ -44,8 +45,9 @@ class Memory {
 
 async function server(
   models: Readonly<Record<string, string>>,
-  options: TritonOptions = {},
+  options: OnDemandOptions = {},
   clock?: VirtualClock,
+  more: TritonOptions = {},
 ) {
   const files = Object.entries(models).flatMap(([name, more]) => [
     [`${name}/config.pbtxt`, identityConfig(more).replace('"identity"', '"memory"')],
@@ -58,7 +60,8 @@ async function server(
     backends: { memory: memory.factory },
     logger: { error() {}, warn() {}, info() {}, debug() {} },
     ...(clock && { clock, allowCpuMetrics: false }),
-    ...options,
+    ...more,
+    extensions: [modelsOnDemand(options)],
   });
   open.push(
     () => onDisk[Symbol.asyncDispose](),
@@ -101,10 +104,10 @@ describe("models on demand", () => {
     const models = { m0: parameter("load_on_demand", "false"), m1: "", m2: "" };
     const { memory } = await server(models, { loadOnDemand: true });
     expect(memory.loads).toEqual(["m0"]);
-    const explicit = await server(
-      { m0: "", m1: parameter("load_on_demand", "true") },
-      { modelControlMode: "explicit", loadModel: ["*"] },
-    );
+    const explicit = await server({ m0: "", m1: parameter("load_on_demand", "true") }, {}, undefined, {
+      modelControlMode: "explicit",
+      loadModel: ["*"],
+    });
     expect(explicit.memory.loads).toEqual(["m0"]);
     await explicit.triton.loadModel("m1");
     expect(explicit.memory.loads).toEqual(["m0", "m1"]);
@@ -284,7 +287,7 @@ describe("settings of residency", () => {
     [{ modelTtlSecs: 0 }, "option 'modelTtlSecs': expected a number above 0, got 0"],
     [{ modelMemoryBudgetMb: -1 }, "option 'modelMemoryBudgetMb': expected a number above 0, got -1"],
   ])("refuses %j", (options, text) => {
-    expect(() => new Triton(options)).toThrow(text);
+    expect(() => modelsOnDemand(options)).toThrow(text);
   });
 
   it.each([
@@ -296,11 +299,13 @@ describe("settings of residency", () => {
   });
 
   it("keeps a reloaded model where it was", async () => {
-    const { triton, memory, onDisk } = await server(repository(2), {
-      loadOnDemand: true,
-      modelControlMode: "explicit",
-      loadModel: ["*"],
-    });
+    const control = { modelControlMode: "explicit", loadModel: ["*"] } as const;
+    const { triton, memory, onDisk } = await server(
+      repository(2),
+      { loadOnDemand: true },
+      undefined,
+      control,
+    );
     await ask(triton, "m0");
     await onDisk.write({ "m0/1/more": "x", "m1/1/more": "x" });
     await triton.loadModel("m0");

@@ -1,26 +1,9 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import type { Clock, CollectedFamily, Log, Residence, TenantModel } from "@tritonjs/core/extension";
+import { Alarm, everyMs, planInstances, quietTimers, sleep } from "@tritonjs/core/internal";
 import { ConcurrencyGate, errorFor, type ModelConfig, statusText, TritonError } from "@tritonjs/protocol";
-import { planInstances } from "../config/instance-groups.js";
-import type { Log } from "../observe/log.js";
-import type { CollectedFamily } from "../observe/metric-families.js";
-import { Alarm, type Clock, everyMs, quietTimers, sleep } from "../system/clock.js";
-import type { Residence, TenantModel } from "./residence.js";
-
-/** Which models of the repository are in memory. Other models stay on disk until a request comes. */
-export interface ResidencyOptions {
-  /** Whether models load at their first request, not at the start. Models that are loaded by name load at once. @default false */
-  readonly loadOnDemand?: boolean;
-  /** Seconds without a request after which a model leaves memory until the next request. @default never */
-  readonly modelTtlSecs?: number;
-  /**
-   * Megabytes (2^20 bytes) that models may take together. A model that needs room replaces idle ones of the least value,
-   * which is their rate of requests times the duration of their load, for each byte. @default no limit
-   */
-  readonly modelMemoryBudgetMb?: number;
-}
-
-const MB = 2 ** 20;
+import { MB, type OnDemandSettings, type TenantSettings } from "./on-demand-settings.js";
 
 /** Memory of an instance besides its model's files: a thread with its runtime, or a process. */
 const THREAD_BYTES = 14 * MB;
@@ -45,16 +28,6 @@ const LOADS_AT_A_TIME = 4;
 /** Why a model has left memory. */
 type LeaveReason = "ttl" | "memory";
 
-/** Settings of one model: parameters of its configuration, which take precedence over the options of the server. */
-interface TenantSettings {
-  readonly onDemand: boolean;
-  readonly ttlMs: number;
-  /** Bytes as the configuration gives them. */
-  readonly bytes: number | undefined;
-  /** True for a model that stays in memory once it is there. */
-  readonly keeps: boolean;
-}
-
 /**
  * The models that may leave memory, and the room that they have together.
  *
@@ -77,20 +50,11 @@ export class ResidentModels {
   readonly budgetBytes: number;
 
   constructor(
-    private readonly options: ResidencyOptions,
+    private readonly settings: OnDemandSettings,
     readonly clock: Clock,
     readonly log: Log,
   ) {
-    const { modelTtlSecs, modelMemoryBudgetMb } = options;
-    for (const [name, value] of Object.entries({ modelTtlSecs, modelMemoryBudgetMb })) {
-      if (value === undefined || (Number.isFinite(value) && value > 0)) continue;
-      throw errorFor(
-        "INVALID_OPTION",
-        `new Triton(), option '${name}': expected a number above 0, got ${value}`,
-      );
-    }
-    this.budgetBytes =
-      modelMemoryBudgetMb === undefined ? Number.POSITIVE_INFINITY : modelMemoryBudgetMb * MB;
+    this.budgetBytes = settings.budgetBytes;
     this.#sweep = new Alarm(quietTimers(clock) as Clock, () => this.#leaveIdle());
     this.#mayWarn = everyMs(clock, 60_000);
   }
@@ -108,7 +72,7 @@ export class ResidentModels {
    * @throws TritonError INVALID_ARG for parameters of its configuration that are not valid
    */
   admit(model: TenantModel): Residence | undefined {
-    const settings = this.#settingsOf(model);
+    const settings = this.settings.of(model);
     if (settings === undefined) return undefined;
     const tenant = new Tenant(model, settings, this);
     this.#tenants.add(tenant);
@@ -116,9 +80,8 @@ export class ResidentModels {
   }
 
   /** True for a model of a repository that is not in memory when it comes into service, unless it is loaded by name. */
-  startsOnDisk({ name, parameters }: ModelConfig): boolean {
-    const { loadOnDemand = false } = this.options;
-    return flagOf(name, parameters, "load_on_demand") ?? (loadOnDemand || this.usedBytes >= this.budgetBytes);
+  startsOnDisk(config: ModelConfig): boolean {
+    return this.settings.onDemand(config) ?? this.usedBytes >= this.budgetBytes;
   }
 
   /** The families of the metrics page. */
@@ -284,54 +247,6 @@ export class ResidentModels {
         "need a model that was not in memory",
     );
   }
-
-  #settingsOf({ name, config, directory }: TenantModel): TenantSettings | undefined {
-    const { loadOnDemand = false, modelTtlSecs, modelMemoryBudgetMb } = this.options;
-    const { parameters } = config;
-    const isOwn = RESIDENCY_PARAMETERS.some((key) => parameters[key] !== undefined);
-    const byServer = loadOnDemand || modelTtlSecs !== undefined || modelMemoryBudgetMb !== undefined;
-    if (config.ensembleScheduling !== undefined || !(isOwn || (byServer && directory !== undefined))) {
-      return undefined;
-    }
-    const numberOf = (key: ResidencyParameter) => {
-      const text = parameters[key]?.stringValue.trim();
-      if (text === undefined) return undefined;
-      const value = Number(text);
-      if (text !== "" && Number.isFinite(value) && value > 0) return value;
-      throw parameterError(name, key, "a number above 0", text);
-    };
-    const ttl = numberOf("ttl_seconds") ?? modelTtlSecs;
-    const memory = numberOf("memory_mb");
-    return {
-      onDemand: flagOf(name, parameters, "load_on_demand") ?? loadOnDemand,
-      ttlMs: ttl === undefined ? Number.POSITIVE_INFINITY : ttl * 1000,
-      bytes: memory === undefined ? undefined : memory * MB,
-      keeps: flagOf(name, parameters, "keep_loaded") ?? false,
-    };
-  }
-}
-
-/** Parameters of a configuration that say when its model is in memory. */
-export const RESIDENCY_PARAMETERS = ["load_on_demand", "ttl_seconds", "memory_mb", "keep_loaded"] as const;
-
-type ResidencyParameter = (typeof RESIDENCY_PARAMETERS)[number];
-
-function flagOf(
-  model: string,
-  parameters: ModelConfig["parameters"],
-  key: ResidencyParameter,
-): boolean | undefined {
-  const text = parameters[key]?.stringValue.trim();
-  if (text === undefined) return undefined;
-  if (text === "true" || text === "false") return text === "true";
-  throw parameterError(model, key, "'true' or 'false'", text);
-}
-
-function parameterError(model: string, key: string, expected: string, got: string): TritonError {
-  return errorFor(
-    "INVALID_CONFIG",
-    `parameter '${key}' of model '${model}': expected ${expected}, got '${got}'`,
-  );
 }
 
 /** The error of a model for which the budget has no room, also if all models that may leave have left. */
