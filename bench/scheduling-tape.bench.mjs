@@ -5,14 +5,14 @@
  *   node bench/scheduling-tape.bench.mjs
  */
 import { batch, Triton } from "@tritonjs/core";
-import { recordScheduling } from "@tritonjs/core/time-travel";
+import { recordScheduling } from "@tritonjs/operations/time-travel";
 
 const ROUNDS = 9;
 const REQUESTS = 20_000;
 
 async function microseconds(options) {
   const tape = options && recordScheduling(options);
-  const triton = new Triton(tape && { schedulingTape: tape });
+  const triton = new Triton(tape && { extensions: [tape] });
   const model = triton.bind({
     modelName: "double",
     inputs: [{ name: "x", dtype: "FP32", shape: [16] }],

@@ -48,7 +48,7 @@ const COPIED = {
 };
 
 /** Modules of other packages that a page of ours loads, each as one file with all that it needs. Git ignores them. */
-const FOR_PAGES = { http: { "page/time-travel.js": "core/src/time-travel/explain.ts" } };
+const FOR_PAGES = { http: { "page/time-travel.js": "operations/src/time-travel/explain.ts" } };
 
 /** Files that are copied byte for byte: the licence is in a file beside them. */
 const UNCHANGED = /^ort\//;

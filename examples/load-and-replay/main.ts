@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { InferenceServerClient } from "@tritonjs/client/http";
 import { Triton } from "@tritonjs/core";
-import { recordScheduling } from "@tritonjs/core/time-travel";
 import { http } from "@tritonjs/http";
+import { recordScheduling } from "@tritonjs/operations/time-travel";
 import { perf, readTrace, replayTrace, summarizeTrace, traceSummaryText } from "@tritonjs/perf";
 
 /*
@@ -18,7 +18,7 @@ const folder = await mkdtemp(join(tmpdir(), "load-"));
 process.chdir(folder);
 const triton = new Triton({
   trace: { file: "trace.json" }, // no traces until a client asks for them
-  schedulingTape: recordScheduling({ file: "minute.tape" }),
+  extensions: [recordScheduling({ file: "minute.tape" })],
 });
 triton.bind({
   modelName: "slow",

@@ -48,7 +48,7 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
         scheduling: 2,
         repository: 2,
         operations: 2,
-        perf: 4,
+        perf: 5,
         backends: 4,
         "onnxruntime-wasm": 0,
         http: 3,

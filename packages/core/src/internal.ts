@@ -12,6 +12,7 @@ export {
   wrongParameter,
 } from "./backends/read-model-source.js";
 export { joinInputsIn, type Tensors } from "./batch/batch-tensors.js";
+export { EqualInputsRule, type Payload } from "./batch/payload.js";
 export {
   type InstanceInfo,
   type ModelCaller,
@@ -22,8 +23,8 @@ export {
 export type { InstancePlace } from "./callback/instance-device.js";
 export { completeStep } from "./config/auto-complete-config.js";
 export { defaultDynamicBatching } from "./config/defaults.js";
-export { planInstances } from "./config/instance-groups.js";
-export { deadlineSetting, shareWeights } from "./config/model-options.js";
+export { type PlannedInstance, planInstances } from "./config/instance-groups.js";
+export { callerNamedBy, deadlineSetting, shareWeights, targetLatencyMs } from "./config/model-options.js";
 export { readSubstitutes } from "./config/substitutes.js";
 export { forwardHeaders, type HeaderPattern, headerPattern } from "./frontend/header-pattern.js";
 export { HostRule, isForeign, isLoopback } from "./frontend/security.js";
@@ -35,10 +36,14 @@ export type {
 } from "./frontend/serve-frontends.js";
 export { withInputs } from "./instance/callback-context.js";
 export { heldByInstance, inlineRequests, nextTurn } from "./instance/inline-executor.js";
+export { InstanceGroup, type InstanceUser } from "./instance/instance-group.js";
+export { type InstanceModel, ModelInstance } from "./instance/model-instance.js";
+export { createRateLimiter, type RateLimiter } from "./instance/rate-limiter.js";
 export { requestedBy, totalRows } from "./instance/run-callable.js";
+export { createScheduler } from "./model/model-version.js";
 export { lineLogger } from "./observe/create-log.js";
 export { acceptFaults, LOG_FORMATS, type LogSubject, runningFields } from "./observe/log.js";
-export type { DeadlineClass, LatencyHistogram } from "./observe/statistics.js";
+export { type DeadlineClass, type LatencyHistogram, ModelStatistics } from "./observe/statistics.js";
 export {
   readTraceCount,
   readTraceLevels,
@@ -58,7 +63,12 @@ export {
   notLoaded,
   requireKoffi,
 } from "./optional-packages.js";
-export { InferenceRequest, type RequestHandle, type RequestSender } from "./request/inference-request.js";
+export {
+  InferenceRequest,
+  type RequestHandle,
+  type RequestObserver,
+  type RequestSender,
+} from "./request/inference-request.js";
 export { OutputChecker } from "./request/inference-response.js";
 export {
   freeMemory,
@@ -69,6 +79,7 @@ export {
   UnpackFault,
 } from "./request/request-memory.js";
 export {
+  lengthLimitOf,
   type QueueOptions,
   queueOptions,
   type RequestScalars,
@@ -78,7 +89,9 @@ export {
   type ScalarReader,
   scalarOptions,
 } from "./request-info.js";
-export { Heap } from "./scheduler/priority-queue.js";
+export { callerOf, ShareLedger } from "./scheduler/fair-shares.js";
+export { Heap, type LevelStatus } from "./scheduler/priority-queue.js";
+export type { Scheduler, SequenceCounts } from "./scheduler/scheduler.js";
 export { dueOf } from "./scheduler/urgency-queue.js";
 export { grpcTimeoutMs, readCallerHeaders } from "./service/caller-headers.js";
 export {
@@ -105,6 +118,7 @@ export {
 export {
   Alarm,
   type Clock,
+  DeadlineQueue,
   everyMs,
   quietClock,
   quietTimers,

@@ -30,6 +30,16 @@ const KNOWN: readonly KnownExtension[] = [
       return capture({ directory: values["capture-directory"], rate: values["capture-rate"] });
     },
   },
+  {
+    asked: (values) => values["scheduling-tape"] !== "" || values["scheduling-ring"] > 0,
+    async load({ "scheduling-tape": file, "scheduling-ring": seconds }) {
+      const { recordScheduling } = await import("@tritonjs/operations/time-travel");
+      return recordScheduling({
+        ...(file !== "" && { file }),
+        ...(seconds > 0 && { seconds, keep: "last" }),
+      });
+    },
+  },
 ];
 
 /** Loads the extensions that a command line asks for. @throws TritonError for options that they cannot have */

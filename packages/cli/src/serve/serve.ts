@@ -1,4 +1,4 @@
-import { type Frontend, Triton, type TritonOptions } from "@tritonjs/core";
+import { type Frontend, Triton } from "@tritonjs/core";
 import type { InferenceService } from "@tritonjs/core/frontend";
 import { lineLogger } from "@tritonjs/core/internal";
 import type { Terminal } from "@tritonjs/perf/internal";
@@ -57,11 +57,9 @@ export async function serve(
     const tracer =
       traces.spans &&
       (await loadSpanTracer(traces.spans, (message) => triton?.service.log.of("tracer").error(message)));
-    const tape = await loadTape(values);
     triton = new Triton({
       ...tritonSettings(values, logger, await classModels(values.model)),
       trace: traces.options,
-      ...(tape !== undefined && { schedulingTape: tape }),
       extensions: [...(tracer ? [tracer] : []), ...(await loadExtensions(values))],
       ...extensions,
     });
@@ -111,14 +109,6 @@ async function start(
   }
   const warning = accessWarning(values);
   if (warning !== undefined) service.log.of("main").warning(warning);
-}
-
-/** Records the scheduling, if the command line asks for it: its first minute, or its last seconds. */
-async function loadTape(values: OptionValues): Promise<TritonOptions["schedulingTape"]> {
-  const { "scheduling-tape": file, "scheduling-ring": seconds } = values;
-  if (file === "" && seconds === 0) return undefined;
-  const { recordScheduling } = await import("@tritonjs/core/time-travel");
-  return recordScheduling({ ...(file !== "" && { file }), ...(seconds > 0 && { seconds, keep: "last" }) });
 }
 
 /** Starts the rollouts of the command line. One that is saved in the directory of rollouts goes on as it was. */

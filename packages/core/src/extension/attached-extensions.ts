@@ -1,9 +1,10 @@
 import { errorFor, type ModelConfig } from "@tritonjs/protocol";
 import type { ParameterTable } from "../instance/backend.js";
-import type { ModelPlan } from "../model/model-server.js";
+import type { ModelPlan, VersionExtensions } from "../model/model-server.js";
 import type { Residence, TenantModel } from "../model/residence.js";
 import type { CollectedFamily } from "../observe/metric-families.js";
 import type { RequestTracer } from "../observe/request-trace.js";
+import type { AroundScheduling } from "../scheduler/around-scheduling.js";
 import { settledWithin } from "../system/clock.js";
 import type {
   Extension,
@@ -15,7 +16,7 @@ import type {
 import { boundModels, type ModelSource } from "./model-source.js";
 
 /** The extensions of one server, in the order in which the program lists them. */
-export class AttachedExtensions {
+export class AttachedExtensions implements VersionExtensions {
   /** Where models come from that the program does not bind. */
   readonly source: ModelSource;
   readonly #server: ExtensionServer;
@@ -75,11 +76,11 @@ export class AttachedExtensions {
 
   /** The first place that an extension gives to a version. */
   admit(model: TenantModel): Residence | undefined {
-    for (const parts of this.#parts) {
-      const residence = parts.admit?.(model);
-      if (residence !== undefined) return residence;
-    }
-    return undefined;
+    return firstOf(this.#parts, (parts) => parts.admit?.(model));
+  }
+
+  around(plan: ModelPlan): AroundScheduling | undefined {
+    return firstOf(this.#parts, (parts) => parts.around?.(plan));
   }
 
   /** The parameters of configurations that all of them read. */
@@ -116,4 +117,15 @@ export class AttachedExtensions {
       }),
     );
   }
+}
+
+function firstOf<T>(
+  all: readonly ExtensionParts[],
+  decide: (parts: ExtensionParts) => T | undefined,
+): T | undefined {
+  for (const parts of all) {
+    const decided = decide(parts);
+    if (decided !== undefined) return decided;
+  }
+  return undefined;
 }

@@ -8,6 +8,7 @@ import type { Residence, TenantModel } from "../model/residence.js";
 import type { Log } from "../observe/log.js";
 import type { CollectedFamily } from "../observe/metric-families.js";
 import type { RequestTracer } from "../observe/request-trace.js";
+import type { AroundScheduling, SchedulingSettings } from "../scheduler/around-scheduling.js";
 import type { Clock } from "../system/clock.js";
 import type { HostPolicies } from "../system/host-policy.js";
 import type { ModelSource } from "./model-source.js";
@@ -46,6 +47,8 @@ export interface ExtensionServer {
   readonly gpus: Gpus;
   /** Settings for instances by policy or device. */
   readonly hostPolicies: HostPolicies;
+  /** Settings that decide about batches. */
+  readonly scheduling: SchedulingSettings;
   /** Log of a part, whose name each line has. */
   log(part: string): Log;
   /**
@@ -84,6 +87,10 @@ export interface ExtensionParts {
   readonly routes?: readonly ManagementRoute[];
   /** What pages for operators, such as the dashboard, show of the extension. */
   readonly page?: ExtensionPage;
+
+  // Batcher.
+  /** Stands around the scheduling of a version, or of its next configuration. The first extension that does so wins. */
+  around?(plan: ModelPlan): AroundScheduling | undefined;
 
   // Models.
   /** Parameters of configurations that the extension reads, and what their texts name; `rollout_*` for all that begin so. */
@@ -188,4 +195,6 @@ export interface ExtensionPage {
    * page, and returns a component of Preact with the property `data`. @default the data as JSON
    */
   readonly view?: URL;
+  /** A file that operators can load from the page. */
+  file?(): Uint8Array;
 }

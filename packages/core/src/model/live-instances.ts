@@ -32,7 +32,7 @@ import type { ModelStatistics } from "../observe/statistics.js";
 import { InferenceRequest, type RequestSender } from "../request/inference-request.js";
 import { OutputChecker } from "../request/inference-response.js";
 import type { RequestValidator } from "../request/request-validator.js";
-import type { ModelTape } from "../scheduler/scheduling-tape.js";
+import type { AroundScheduling } from "../scheduler/around-scheduling.js";
 import { asWork, type Clock } from "../system/clock.js";
 import type { ReadDataFile } from "../system/files.js";
 import type { ModelPlan, ModelServer } from "./model-server.js";
@@ -73,7 +73,7 @@ export class LiveInstances implements InstanceModel {
    * Makes all instances that the configuration asks for; an ensemble has none.
    *
    * @param isAway true for a model that has no instances until `arrive`
-   * @param tape set while the scheduling is recorded
+   * @param around makes the instances of a version whose scheduling an extension stands around
    */
   constructor(
     private readonly plan: ModelPlan,
@@ -81,7 +81,7 @@ export class LiveInstances implements InstanceModel {
     readonly statistics: ModelStatistics,
     private readonly validator: RequestValidator,
     isAway: boolean,
-    private readonly tape: ModelTape | undefined,
+    private readonly around: AroundScheduling | undefined,
   ) {
     this.#isAway = isAway;
     const { name, version, config, directory, strict, variableLength } = plan;
@@ -101,7 +101,7 @@ export class LiveInstances implements InstanceModel {
     this.config = config;
     this.group = new InstanceGroup(
       isAway ? [] : this.#makeAll(config),
-      tape?.clock ?? server.clock,
+      around?.clock ?? server.clock,
       server.rateLimiter,
       (instance) => this.#replaceLater(instance),
     );
@@ -251,7 +251,7 @@ export class LiveInstances implements InstanceModel {
       queuedRequests: () => this.statistics.pendingCount,
       ...{ log: this.#log, metrics, control, cuda },
     });
-    return this.tape?.instance(placement, executor, this) ?? new ModelInstance(placement, executor, this);
+    return this.around?.instance(placement, executor, this) ?? new ModelInstance(placement, executor, this);
   }
 
   /** Logs that an instance cannot be replaced or restarted. No caller waits for that, and it is tried again. */

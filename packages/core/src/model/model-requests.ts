@@ -31,10 +31,10 @@ import {
 import type { InferenceRequest, RequestHolder, RequestObserver } from "../request/inference-request.js";
 import { selectOutputs } from "../request/inference-response.js";
 import type { RequestValidator } from "../request/request-validator.js";
+import type { AroundScheduling } from "../scheduler/around-scheduling.js";
 import { callerOf } from "../scheduler/fair-shares.js";
 import { classLevelOf } from "../scheduler/priority-queue.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
-import type { ModelTape } from "../scheduler/scheduling-tape.js";
 import {
   type Clock,
   type Deadline,
@@ -61,7 +61,7 @@ interface RequestsModel extends Callee {
   readonly instances: InstanceGroup;
   readonly residence: Residence | undefined;
   readonly checkInput: InputCheck | undefined;
-  readonly tape: ModelTape | undefined;
+  readonly around: AroundScheduling | undefined;
 }
 
 /** The requests of one model from validation until they settle: their deadlines and statistics. */
@@ -164,15 +164,15 @@ export class ModelRequests implements RequestObserver {
   }
 
   cancelling(request: InferenceRequest): void {
-    this.#model.tape?.cancelling(request);
+    this.#model.around?.cancelling(request);
   }
 
   cancelled(request: InferenceRequest): void {
-    this.#model.tape?.cancelled(request);
+    this.#model.around?.cancelled(request);
   }
 
   settled(request: InferenceRequest, error: TritonError | undefined): void {
-    this.#model.tape?.settled(request, error);
+    this.#model.around?.settled(request, error);
     leaveCallGraph(request);
     this.#inflight.delete(request);
     this.onSettled?.();

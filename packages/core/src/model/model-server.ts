@@ -9,10 +9,10 @@ import type { Log } from "../observe/log.js";
 import type { ResolvedMetricsConfig } from "../observe/metric-families.js";
 import type { Tracing } from "../observe/tracing.js";
 import type { EvictionListener } from "../request-info.js";
+import type { AroundScheduling } from "../scheduler/around-scheduling.js";
 import type { FindMember } from "../scheduler/ensemble-steps.js";
 import type { ShareLedger } from "../scheduler/fair-shares.js";
 import type { VariableLength } from "../scheduler/grouping-scheduler.js";
-import type { SchedulingTape } from "../scheduler/scheduling-tape.js";
 import type { CudaPools } from "../shared-memory/cuda-pools.js";
 import type { Clock } from "../system/clock.js";
 import type { HostPolicies } from "../system/host-policy.js";
@@ -61,6 +61,14 @@ export interface ModelPlan {
   readonly loadsNow?: boolean;
 }
 
+/** What extensions decide about the versions of a server. */
+export interface VersionExtensions {
+  /** Gives a version its place in memory; undefined for one that is always there. */
+  admit(model: TenantModel): Residence | undefined;
+  /** Stands around the scheduling of a version, or of its next configuration; undefined for nothing. */
+  around(plan: ModelPlan): AroundScheduling | undefined;
+}
+
 export interface ModelServer {
   readonly clock: Clock;
   readonly findMember: FindMember;
@@ -68,8 +76,6 @@ export interface ModelServer {
   readonly calls: CallGraph;
   /** Decides whose turn it is, over all models; undefined if any idle instance may run. */
   readonly rateLimiter?: RateLimiter | undefined;
-  /** Records what decides about batches. */
-  readonly tape?: SchedulingTape | undefined;
   readonly hostPolicies: HostPolicies;
   readonly responseCache?: GuardedCache | undefined;
   /** Number of requests before the first batch of the dynamic batcher: a hold for tests. */
@@ -85,8 +91,8 @@ export interface ModelServer {
   readonly metricsConfig: ResolvedMetricsConfig;
   /** Adds the settings of the server to a plan by which a model changes. @default none */
   adapt?(plan: ModelPlan): ModelPlan;
-  /** Gives models their places in memory; undefined if all models are always there. */
-  readonly residents?: { admit(model: TenantModel): Residence | undefined } | undefined;
+  /** Decides about versions what extensions decide. */
+  readonly extensions?: VersionExtensions | undefined;
 }
 
 export interface Callee {

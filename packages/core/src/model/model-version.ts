@@ -19,11 +19,11 @@ import { createLatencies, ModelStatistics } from "../observe/statistics.js";
 import type { Tracing } from "../observe/tracing.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import { RequestValidator } from "../request/request-validator.js";
+import type { AroundScheduling } from "../scheduler/around-scheduling.js";
 import { DynamicBatchScheduler } from "../scheduler/dynamic-batch-scheduler.js";
 import { EnsembleScheduler } from "../scheduler/ensemble-scheduler.js";
 import { GroupingScheduler } from "../scheduler/grouping-scheduler.js";
 import { DirectScheduler, type Scheduler, type SequenceCounts } from "../scheduler/scheduler.js";
-import type { ModelTape } from "../scheduler/scheduling-tape.js";
 import { SequenceBatchScheduler } from "../scheduler/sequence-batch-scheduler.js";
 import { type Clock, DeadlineQueue, settledWithin } from "../system/clock.js";
 import { EnsembleMembers, type MemberOf, Pending } from "./ensemble-members.js";
@@ -73,8 +73,8 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
   readonly tracing: Tracing | undefined;
   readonly statistics = new ModelStatistics();
   readonly deadlines: DeadlineQueue;
-  /** Set while the scheduling is recorded. */
-  tape: ModelTape | undefined;
+  /** Set if an extension stands around the scheduling. */
+  around: AroundScheduling | undefined;
   validator: RequestValidator;
   instances: InstanceGroup;
   scheduler: Scheduler;
@@ -127,12 +127,12 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
     this.statistics.latencies = createLatencies(config, server.metricsConfig);
     this.deadlines = new DeadlineQueue(server.clock);
     this.validator = new RequestValidator(config);
-    this.residence = server.residents?.admit(this);
+    this.residence = server.extensions?.admit(this);
     const isAway = this.residence !== undefined;
-    this.tape = this.isEnsemble ? undefined : server.tape?.open(plan, server.clock);
-    this.#live = new LiveInstances(plan, server, this.statistics, this.validator, isAway, this.tape);
+    this.around = this.isEnsemble ? undefined : server.extensions?.around(plan);
+    this.#live = new LiveInstances(plan, server, this.statistics, this.validator, isAway, this.around);
     this.instances = this.#live.group;
-    this.scheduler = this.#schedulerOf(plan, this.instances, this.tape);
+    this.scheduler = this.#schedulerOf(plan, this.instances, this.around);
     this.instances.serve(this.scheduler);
     if (config.dynamicBatching !== undefined)
       server.log
@@ -323,29 +323,29 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
     try {
       const isAway = this.residence?.isResident === false;
       const validator = new RequestValidator(plan.config);
-      const tape = this.#server.tape?.open(plan, this.clock);
-      const live = new LiveInstances(plan, this.#server, this.statistics, validator, isAway, tape);
-      const scheduler = this.#schedulerOf(plan, live.group, tape);
+      const around = this.#server.extensions?.around(plan);
+      const live = new LiveInstances(plan, this.#server, this.statistics, validator, isAway, around);
+      const scheduler = this.#schedulerOf(plan, live.group, around);
       live.group.serve(scheduler);
       if (!isAway) await live.start();
       if (this.state !== "READY") {
         await live.group.stop();
         throw errorFor("MODEL_NOT_READY", `${cannot}: expected the state READY, got ${this.state}`);
       }
-      this.tape = tape;
+      this.around = around;
       return this.#replaceWith(plan, live, scheduler, validator);
     } finally {
       this.residence?.unpin();
     }
   }
 
-  #schedulerOf(plan: ModelPlan, instances: InstanceGroup, tape: ModelTape | undefined): Scheduler {
-    if (tape === undefined) return createScheduler(plan, instances, this, this.#server);
-    const { clock } = tape;
+  #schedulerOf(plan: ModelPlan, instances: InstanceGroup, around: AroundScheduling | undefined): Scheduler {
+    if (around === undefined) return createScheduler(plan, instances, this, this.#server);
+    const { clock } = around;
     const deadlines = new DeadlineQueue(clock);
     const { statistics } = this;
     const inner = createScheduler(plan, instances, { clock, deadlines, statistics }, this.#server);
-    return tape.scheduler(inner, instances);
+    return around.scheduler(inner, instances);
   }
 
   /** Puts loaded instances in the place of the present ones. Nothing waits in between. */

@@ -8,14 +8,12 @@ import type { CacheUsage, MeteredModel } from "../observe/model-families.js";
 import type { DeadlineClass, FailureNote, FailureReason, LatencyHistogram } from "../observe/statistics.js";
 import { LatencyWatch } from "../observe/statistics.js";
 import type { SequenceCounts } from "../scheduler/scheduler.js";
-import type { SchedulingTape } from "../scheduler/scheduling-tape.js";
 import { reportStatistics } from "./model-reports.js";
 
 interface ObservedServer {
   readonly registry: ModelRegistry;
   readonly modelControlMode: ModelControlMode;
   readonly cacheUsage: () => CacheUsage | undefined;
-  readonly tape: SchedulingTape | undefined;
   /** What extensions show, by their names. */
   readonly pages: ReadonlyMap<string, ExtensionPage>;
   readonly changeInstances: (model: ModelVersion, count: number) => Promise<void>;
@@ -43,16 +41,6 @@ export class ServerInspector {
   /** What extensions show, by their names. */
   get pages(): ReadonlyMap<string, ExtensionPage> {
     return this.#server.pages;
-  }
-
-  /** The recording of the scheduling so far, as a file; undefined if the server records none. */
-  recording(): Uint8Array | undefined {
-    return this.#server.tape?.bytes();
-  }
-
-  /** True if the scheduling is recorded. */
-  get isRecording(): boolean {
-    return this.#server.tape !== undefined;
   }
 
   /** All versions of all models, ordered by name and then by version. */

@@ -13,8 +13,8 @@ import type { Log } from "../observe/log.js";
 import { DEFAULT_METRICS_CONFIG } from "../observe/metric-families.js";
 import type { CacheUsage } from "../observe/model-families.js";
 import { Tracing } from "../observe/tracing.js";
+import type { SchedulingSettings } from "../scheduler/around-scheduling.js";
 import { ShareLedger } from "../scheduler/fair-shares.js";
-import type { SchedulingTape } from "../scheduler/scheduling-tape.js";
 import { CudaPools } from "../shared-memory/cuda-pools.js";
 import type { Clock } from "../system/clock.js";
 import { type HostPolicies, hostPolicyWarnings } from "../system/host-policy.js";
@@ -34,6 +34,19 @@ export function machineOf(options: TritonOptions, log: Log): ServerMachine {
   return { gpus: options.gpuFallback === "cpu" ? new GpusOrCpu(gpus, log.of("gpus")) : gpus, hostPolicies };
 }
 
+export function schedulingOf({
+  rateLimit = "off",
+  rateLimitResources = [],
+}: TritonOptions): SchedulingSettings {
+  const { TRITONSERVER_DELAY_SCHEDULER, TRITONSERVER_BACKLOG_DELAY_SCHEDULER } = process.env;
+  return {
+    rateLimit,
+    rateLimitResources,
+    holdUntil: Number(TRITONSERVER_DELAY_SCHEDULER) || 0,
+    backlogHoldUntil: Number(TRITONSERVER_BACKLOG_DELAY_SCHEDULER) || 0,
+  };
+}
+
 /** The server as its models see it. */
 interface ModelsServer {
   readonly clock: Clock;
@@ -41,6 +54,7 @@ interface ModelsServer {
   /** Log of the models. */
   readonly log: Log;
   readonly machine: ServerMachine;
+  readonly scheduling: SchedulingSettings;
   readonly extensions: AttachedExtensions;
   /** Loads and unloads models on behalf of other models. */
   readonly control: ModelControl;
@@ -55,7 +69,6 @@ export class ServerModels {
   readonly log: Log;
   readonly tracing: Tracing | undefined;
   readonly cuda: CudaPools;
-  readonly tape: SchedulingTape | undefined;
   /** Called with a model whose configuration has a rollout. */
   onRollout: ((model: ModelPlan) => void) | undefined;
   readonly #shared: ModelServer;
@@ -65,7 +78,7 @@ export class ServerModels {
   readonly #ledger = new ShareLedger();
 
   constructor(options: TritonOptions, server: ModelsServer) {
-    const { clock, registry, log, machine, extensions, control, metrics } = server;
+    const { clock, registry, log, machine, scheduling, extensions, control, metrics } = server;
     this.#extensions = extensions;
     this.clock = clock;
     this.registry = registry;
@@ -80,9 +93,7 @@ export class ServerModels {
       trace === undefined && tracers.length === 0
         ? undefined
         : new Tracing(trace ?? {}, this.clock, log.of("tracer"), tracers);
-    const tape = options.schedulingTape;
-    this.tape = tape;
-    const { rateLimit = "off", rateLimitResources = [] } = options;
+    const { rateLimit, rateLimitResources, holdUntil, backlogHoldUntil } = scheduling;
     const rateLimiter = createRateLimiter(rateLimit, rateLimitResources, log.of("rate_limiter"));
     this.#shared = {
       clock: this.clock,
@@ -94,10 +105,9 @@ export class ServerModels {
           this.clock,
         ),
       rateLimiter,
-      tape,
       hostPolicies: machine.hostPolicies,
-      holdUntil: Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0,
-      backlogHoldUntil: Number(process.env.TRITONSERVER_BACKLOG_DELAY_SCHEDULER) || 0,
+      holdUntil,
+      backlogHoldUntil,
       findMember: (name, version, namespace) => registry.findMember(name, version, namespace),
       callModels: callModels(registry),
       calls: new CallGraph(),
@@ -105,12 +115,10 @@ export class ServerModels {
       metrics,
       control,
       cuda: this.cuda,
-      residents: extensions,
+      extensions,
       adapt: (plan) => this.#adapt(plan),
       metricsConfig: { ...DEFAULT_METRICS_CONFIG, ...options.metricsConfig },
     };
-    const { holdUntil, backlogHoldUntil } = this.#shared;
-    tape?.begin({ rateLimit, rateLimitResources, holdUntil, backlogHoldUntil });
   }
 
   create(plan: ModelPlan): ModelVersion {
@@ -139,6 +147,5 @@ export class ServerModels {
     } catch (error) {
       process.emitWarning(`cannot close the response cache: ${String(error)}`, "TritonWarning");
     }
-    await this.tape?.end();
   }
 }

@@ -11,7 +11,6 @@ import type { MetricsReportOptions } from "../observe/metrics-page.js";
 import type { TraceOptions } from "../observe/trace-settings.js";
 import type { RepositoryOptions } from "../repository/repository-options.js";
 import type { RequestMemoryOptions } from "../request/request-memory.js";
-import type { SchedulingTape } from "../scheduler/scheduling-tape.js";
 import type { Clock } from "../system/clock.js";
 import type { HostPolicies } from "../system/host-policy.js";
 
@@ -81,11 +80,6 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    * and ask for traces of models. Without it the server reports that it does not support tracing. @default none
    */
   readonly trace?: TraceOptions;
-  /**
-   * Records what decides about batches, so that they can be replayed: `recordScheduling()` of
-   * `@tritonjs/core/time-travel`. It is ended with the Triton. @default none
-   */
-  readonly schedulingTape?: SchedulingTape;
   /** Whether metrics show processors and memory of the machine, and this process' event loop. @default true */
   readonly allowCpuMetrics?: boolean;
   /** Whether the metrics show the GPUs, as the driver reports them on a scrape. @default true */
@@ -177,7 +171,6 @@ export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
   dashboard: "boolean",
   metricsConfig: "object",
   trace: "object",
-  schedulingTape: "object",
   allowCpuMetrics: "boolean",
   allowGpuMetrics: "boolean",
   metricsIntervalMs: "number",

@@ -25,7 +25,7 @@ import { LocalService } from "../service/local-service.js";
 import { saysReady } from "../service/model-reports.js";
 import { meteredModels, ServerInspector } from "../service/server-inspector.js";
 import { realClock, settledWithin, sleep } from "../system/clock.js";
-import { machineOf, ServerModels } from "./server-models.js";
+import { machineOf, ServerModels, schedulingOf } from "./server-models.js";
 import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./triton-options.js";
 
 /** A server: makes its parts, opens its frontends, and closes everything in order. */
@@ -62,10 +62,12 @@ export class TritonServer {
     const modelLog = log.of("model_lifecycle");
     const machine = machineOf(options, modelLog);
     this.gpus = machine.gpus;
+    const scheduling = schedulingOf(options);
     const extensions = new AttachedExtensions([repository(options), ...(options.extensions ?? [])], {
       clock,
       registry,
       ...machine,
+      scheduling,
       parameters: () => this.#extensions.parameters,
       log: (part) => log.of(part),
       create: (plan) => this.models.create(plan),
@@ -77,6 +79,7 @@ export class TritonServer {
       registry,
       log: modelLog,
       machine,
+      scheduling,
       extensions,
       control: {
         // A model does not wait for removed instances, because it may run on one of them.
@@ -122,7 +125,6 @@ export class TritonServer {
       registry,
       modelControlMode: this.source.controlMode,
       cacheUsage: () => models.cacheUsage(),
-      tape: models.tape,
       pages: new Map([
         ...extensions.pages,
         ["rollouts", { data: () => this.#rolloutReports(), view: ROLLOUT_VIEW }],

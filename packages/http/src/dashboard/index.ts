@@ -86,7 +86,8 @@ function dashboardHandler(
     if (request.method === "GET" && action === "info") {
       return jsonAnswer(200, infoOf(service, inspector, configuration));
     }
-    if (request.method === "GET" && action === "recording") return recordingAnswer(inspector.recording());
+    if (request.method === "GET" && action === "recording")
+      return recordingAnswer(inspector.pages.get(RECORDINGS)?.file?.());
     if (request.method === "GET" && action === "events") {
       return eventsAnswer(viewers.open(name === "" ? undefined : { name, version }, request.signal));
     }
@@ -107,7 +108,7 @@ function infoOf(
     server: service.serverMetadata(),
     node: process.version,
     modelControlMode: inspector.modelControlMode,
-    isRecording: inspector.isRecording,
+    isRecording: inspector.pages.has(RECORDINGS),
     /** The extensions with something to show, and whether they have a module for it. */
     pages: [...inspector.pages].map(([name, { view }]) => ({ name, hasView: view !== undefined })),
     log: service.log.settings,
@@ -126,11 +127,14 @@ function eventsAnswer(body: ReadableStream<Uint8Array>): Response {
   return new Response(body as ReadableStream<Uint8Array<ArrayBuffer>>, { headers });
 }
 
+/** The extension whose file the panel of recordings opens. */
+const RECORDINGS = "recordings";
+
 function recordingAnswer(recording: Uint8Array | undefined): Response {
   if (recording === undefined) {
     return faultAnswer(
       404,
-      "the server records no scheduling: start it with schedulingTape or --scheduling-ring",
+      "the server records no scheduling: start it with recordScheduling() or --scheduling-ring",
     );
   }
   const headers = {

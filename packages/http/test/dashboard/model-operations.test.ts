@@ -1,5 +1,5 @@
 import { batch, Tensor, TritonError } from "@tritonjs/core";
-import { recordScheduling, Tape, timelineOf } from "@tritonjs/core/time-travel";
+import { recordScheduling, Tape, timelineOf } from "@tritonjs/operations/time-travel";
 import { describe, expect, it } from "vitest";
 import { sendRequest } from "../../../../test/support/send-request.js";
 import { Events } from "./support/events.js";
@@ -34,9 +34,9 @@ describe("a viewer of the dashboard", () => {
     const none = await fetch(`${root}/api/recording`);
     expect([none.status, await none.json()]).toEqual([
       404,
-      { error: "the server records no scheduling: start it with schedulingTape or --scheduling-ring" },
+      { error: "the server records no scheduling: start it with recordScheduling() or --scheduling-ring" },
     ]);
-    const recorded = await openDashboard({ schedulingTape: recordScheduling({ keep: "last" }) });
+    const recorded = await openDashboard({ extensions: [recordScheduling({ keep: "last" })] });
     await recorded.double.inferSample({ x: [1] }, { id: "one" });
     const answer = await fetch(`${recorded.root}/api/recording`);
     expect(answer.headers.get("content-type")).toBe("application/octet-stream");
@@ -47,8 +47,8 @@ describe("a viewer of the dashboard", () => {
 
   it("needs the header of restricted groups for a recording", async () => {
     const restrictions = { statistics: { header: "x-key", value: "secret" } };
-    const schedulingTape = recordScheduling();
-    const { root } = await openDashboard({ schedulingTape }, { restrictions });
+    const extensions = [recordScheduling()];
+    const { root } = await openDashboard({ extensions }, { restrictions });
     expect((await fetch(`${root}/api/recording`)).status).toBe(403);
     expect((await fetch(`${root}/api/recording`, { headers: { "x-key": "secret" } })).status).toBe(200);
   });

@@ -1,4 +1,5 @@
-import { recordScheduling } from "@tritonjs/core/time-travel";
+import { Triton } from "@tritonjs/core";
+import { recordScheduling } from "@tritonjs/operations/time-travel";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
@@ -23,8 +24,8 @@ describe.runIf(hasBrowser)("recordings in the dashboard", () => {
   afterAll(() => browser.close());
 
   it("steps through the server's recording, and explains a late request", async () => {
-    const schedulingTape = recordScheduling({ keep: "last" });
-    const { triton, double, root } = await openDashboard({ schedulingTape }, CALM);
+    const extensions = [recordScheduling({ keep: "last" })];
+    const { triton, double, root } = await openDashboard({ extensions }, CALM);
     const sent = ["a", "b", "c"].map((id) => double.inferSample({ x: [1] }, { id }));
     await Promise.all(sent);
     await sendByDeadlines(triton);
@@ -58,7 +59,7 @@ describe.runIf(hasBrowser)("recordings in the dashboard", () => {
 
   it("opens a file, and says why another one is not a recording", async () => {
     const recording = recordScheduling();
-    const recorded = await openDashboard({ schedulingTape: recording });
+    const recorded = await openDashboard({ extensions: [recording] });
     await recorded.double.inferSample({ x: [1] }, { id: "<b>one</b>" });
     const { root } = await openDashboard({}, CALM);
     const { page, complaints } = await openPage(browser, `${root}/`, {
@@ -86,6 +87,6 @@ describe.runIf(hasBrowser)("recordings in the dashboard", () => {
 /** A recording of a server without requests. */
 function recordedNothing(): Uint8Array {
   const recording = recordScheduling({ keep: "last" });
-  recording.begin({ rateLimit: "off", rateLimitResources: [], holdUntil: 0, backlogHoldUntil: 0 });
+  void new Triton({ extensions: [recording] }).close();
   return recording.bytes();
 }

@@ -159,7 +159,9 @@ async function replayTapes(
   { batches, explain, json }: Options & BatchesOptions,
   terminal: ToolTerminal,
 ): Promise<number> {
-  const { explainRequest, replayScheduling, Tape, timelineOf } = await import("@tritonjs/core/time-travel");
+  const { explainRequest, replayScheduling, Tape, timelineOf } = await import(
+    "@tritonjs/operations/time-travel"
+  );
   const reports: object[] = [];
   let isSame = true;
   for (const path of paths) {

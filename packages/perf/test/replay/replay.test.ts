@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { batch, Triton } from "@tritonjs/core";
 import { readPrototxt } from "@tritonjs/core/config";
 import { VirtualClock } from "@tritonjs/core/testing";
-import { recordScheduling } from "@tritonjs/core/time-travel";
+import { recordScheduling } from "@tritonjs/operations/time-travel";
 import { beforeAll, describe, expect, it, onTestFinished, test } from "vitest";
 import { type ReplayFigures, replay } from "../../src/trace/predict.js";
 import { readTrace } from "../../src/trace/read-trace.js";
@@ -389,7 +389,7 @@ describe("replay batches", () => {
   /** Two batches: of request a, and of the three that came while it ran. */
   async function recordTwoBatches(file: string): Promise<void> {
     const clock = new VirtualClock();
-    const triton = new Triton({ clock, schedulingTape: recordScheduling({ file }) });
+    const triton = new Triton({ clock, extensions: [recordScheduling({ file })] });
     const model = triton.bind({
       modelName: "slow",
       inputs: [{ name: "x", dtype: "FP32", shape: [1] }],

@@ -1,7 +1,7 @@
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { type BatcherOptions, type BindOptions, Triton, type TritonOptions } from "@tritonjs/core";
 import { RESCHEDULE } from "@tritonjs/core/internal";
-import { recordScheduling, type SchedulingRecording, Tape } from "@tritonjs/core/time-travel";
+import { recordScheduling, type SchedulingRecording, Tape } from "@tritonjs/operations/time-travel";
 
 /** A source of random numbers that a seed decides. */
 export function seeded(seed: number): () => number {
@@ -166,7 +166,7 @@ export async function recordedLoad(kind: LoadKind, options: LoadOptions): Promis
   const isIterative = kind === "iterative sequences";
   const onThisThread = decoupled ? decoupledModel(random) : inlineModel(random, isIterative);
   const inferFunc = workers && !isIterative && !decoupled ? WORKER : onThisThread;
-  await using triton = new Triton({ ...server, logError: false, logWarning: false, schedulingTape: tape });
+  await using triton = new Triton({ ...server, logError: false, logWarning: false, extensions: [tape] });
   const handles = models.map((config, i) =>
     triton.bind({
       modelName: `m${i}`,

@@ -1,6 +1,5 @@
+import type { EqualInputsRule, Tensors } from "@tritonjs/core/internal";
 import { type DataType, type ModelConfig, type Shape, Tensor } from "@tritonjs/protocol";
-import type { Tensors } from "../batch/batch-tensors.js";
-import type { EqualInputsRule } from "../batch/payload.js";
 
 /** A tensor as a recording keeps it: its shape decides about batches, and the content of shape tensors. */
 type RecordedInput = readonly [name: string, datatype: DataType, shape: Shape, content?: string];

@@ -1,5 +1,5 @@
 /*
- * `@tritonjs/core/time-travel`: recordings of the scheduling of a server, replayed to the same batches, and why one
+ * `@tritonjs/operations/time-travel`: recordings of the scheduling of a server, replayed to the same batches, and why one
  * request was late. A server without a recording loads nothing of it.
  */
 export {

@@ -7,7 +7,7 @@ import {
   type SchedulingRecordingOptions,
   Tape,
   timelineOf,
-} from "@tritonjs/core/time-travel";
+} from "@tritonjs/operations/time-travel";
 import { describe, expect, test } from "vitest";
 import { CASES, type LoadKind, recordedLoad } from "./recorded-load.js";
 
@@ -28,7 +28,7 @@ describe("replay", () => {
 async function recordedModel(options: SchedulingRecordingOptions, parameters: Record<string, string> = {}) {
   const clock = new VirtualClock();
   const recording = recordScheduling({ keep: "last", ...options });
-  const triton = new Triton({ clock, schedulingTape: recording });
+  const triton = new Triton({ clock, extensions: [recording] });
   const model = triton.bind({
     modelName: "slow",
     inputs: [{ name: "x", dtype: "FP32", shape: [1] }],

@@ -1,4 +1,4 @@
-import { replayScheduling } from "@tritonjs/core/time-travel";
+import { replayScheduling } from "@tritonjs/operations/time-travel";
 import { expect, test } from "vitest";
 import { CASES, type LoadKind, recordedLoad } from "./recorded-load.js";
 

@@ -1,18 +1,28 @@
-import type { TritonError } from "@tritonjs/protocol";
-import { TritonError as Fault } from "@tritonjs/protocol";
-import { availableParallelism } from "#host";
-import type { Payload } from "../batch/payload.js";
-import { EqualInputsRule } from "../batch/payload.js";
-import { planInstances } from "../config/instance-groups.js";
-import { callerNamedBy } from "../config/model-options.js";
-import type { InferenceRequest } from "../request/inference-request.js";
-import { lengthLimitOf } from "../request-info.js";
-import { callerOf } from "../scheduler/fair-shares.js";
-import type { ModelTape, SchedulingTape, TapedPlan, TapedServer } from "../scheduler/scheduling-tape.js";
-import { type Clock, realClock, type Timer } from "../system/clock.js";
+import { availableParallelism } from "node:os";
+import type {
+  AroundScheduling,
+  Extension,
+  ExtensionParts,
+  ExtensionServer,
+  ModelPlan,
+} from "@tritonjs/core/extension";
+import {
+  type Clock,
+  callerNamedBy,
+  callerOf,
+  EqualInputsRule,
+  type InferenceRequest,
+  lengthLimitOf,
+  type Payload,
+  planInstances,
+  realClock,
+  type Timer,
+  VERSION,
+} from "@tritonjs/core/internal";
+import { TritonError } from "@tritonjs/protocol";
 import { everything, inputsText } from "./recorded-inputs.js";
 import { TapeRing } from "./ring.js";
-import { ARRIVAL, ARRIVAL_FIELDS, ARRIVAL_FLAG, clockField, ENTRY, LIBRARY, Tape } from "./tape.js";
+import { ARRIVAL, ARRIVAL_FIELDS, ARRIVAL_FLAG, clockField, ENTRY, Tape } from "./tape.js";
 import {
   BY_INSTANCE,
   endingOf,
@@ -39,7 +49,7 @@ export interface SchedulingRecordingOptions {
 }
 
 /** A recording of what decides about the batches of a server. */
-export interface SchedulingRecording extends SchedulingTape {
+export interface SchedulingRecording extends Extension {
   /** False once it has been stopped, or is as long or as large as its options allow and keeps the first time. */
   readonly active: boolean;
   readonly byteLength: number;
@@ -61,17 +71,20 @@ export interface SchedulingRecording extends SchedulingTape {
  * @example
  * ```ts
  * const tape = recordScheduling({ file: "minute.tape" });
- * const triton = new Triton({ schedulingTape: tape });
+ * const triton = new Triton({ extensions: [tape] });
  * ```
  */
 export function recordScheduling(options: SchedulingRecordingOptions = {}): SchedulingRecording {
   const { seconds = 60, maxBytes = 64 * 1024 * 1024, keep = "first" } = options;
   for (const [name, value] of Object.entries({ seconds, maxBytes })) {
     if (!(value > 0))
-      throw new Fault("INVALID_ARG", `recordScheduling ${name}: expected a number above 0, got ${value}`);
+      throw new TritonError(
+        "INVALID_ARG",
+        `recordScheduling ${name}: expected a number above 0, got ${value}`,
+      );
   }
   if (keep !== "first" && keep !== "last") {
-    throw new Fault("INVALID_ARG", `recordScheduling keep: expected "first" or "last", got ${keep}`);
+    throw new TritonError("INVALID_ARG", `recordScheduling keep: expected "first" or "last", got ${keep}`);
   }
   const ring = keep === "last" ? new TapeRing(seconds * 1000, maxBytes) : undefined;
   return new Recorder(seconds * 1000, maxBytes, options.file, ring);
@@ -84,6 +97,7 @@ const STEP_MS = 0.1;
 type Frame = InferenceRequest | "instance" | undefined;
 
 class Recorder extends TapeHead implements SchedulingRecording {
+  readonly name = "recordings";
   active = true;
   readonly #seqs = new WeakMap<InferenceRequest, number>();
   readonly #batches = new WeakMap<Payload, number>();
@@ -130,27 +144,33 @@ class Recorder extends TapeHead implements SchedulingRecording {
 
   get #opened(): Tape {
     if (this.#tape === undefined) {
-      throw new Fault(
-        "UNAVAILABLE",
-        "the recording has no server: give it to new Triton({ schedulingTape })",
+      throw new TritonError(
+        "INVALID_ARG",
+        "the recording has no server: give it to new Triton({ extensions })",
       );
     }
     return this.#tape;
   }
 
-  begin(server: TapedServer): void {
+  attach({ clock, scheduling }: ExtensionServer): ExtensionParts {
     if (this.#tape !== undefined) {
-      throw new Fault(
+      throw new TritonError(
         "INVALID_ARG",
-        "schedulingTape: expected a recording without a server, got one that has a server",
+        "recordScheduling(): expected a recording without a server, got one that has a server",
       );
     }
-    this.#tape = new Tape({ library: LIBRARY, beganAt: Date.now(), cores: availableParallelism(), server });
-    this.ring?.rest.server(server);
+    this.#clock = clock;
+    const cores = availableParallelism();
+    this.#tape = new Tape({ library: VERSION, beganAt: Date.now(), cores, server: scheduling });
+    this.ring?.rest.server(scheduling);
+    return {
+      around: (plan) => this.#open(plan),
+      page: { data: () => undefined, file: () => this.bytes() },
+      close: () => this.#end(),
+    };
   }
 
-  open(plan: TapedPlan, clock: Clock): ModelTape {
-    this.#clock = clock;
+  #open(plan: ModelPlan): AroundScheduling {
     const model = new TapedModel(this, this.#models.length, plan);
     this.#models.push(model);
     this.ring?.rest.model(plan);
@@ -170,7 +190,7 @@ class Recorder extends TapeHead implements SchedulingRecording {
     return model;
   }
 
-  async end(): Promise<void> {
+  async #end(): Promise<void> {
     this.stop();
     if (this.file !== undefined) await this.save(this.file);
   }
@@ -401,7 +421,7 @@ class Recorder extends TapeHead implements SchedulingRecording {
 }
 
 /** The tape of one model. */
-class TapedModel implements ModelTape {
+class TapedModel implements AroundScheduling {
   readonly clock: TapedClock;
   readonly rule: EqualInputsRule;
   readonly caller: string;
@@ -410,7 +430,7 @@ class TapedModel implements ModelTape {
   constructor(
     private readonly head: Recorder,
     private readonly number: number,
-    readonly plan: TapedPlan,
+    readonly plan: ModelPlan,
   ) {
     const { config, variableLength, mixedInputs } = plan;
     this.clock = new TapedClock(head, number);
@@ -418,11 +438,11 @@ class TapedModel implements ModelTape {
     this.caller = callerNamedBy(config) ?? "caller";
   }
 
-  instance(...[placement, executor, model]: Parameters<ModelTape["instance"]>): TapedInstance {
+  instance(...[placement, executor, model]: Parameters<AroundScheduling["instance"]>): TapedInstance {
     return new TapedInstance(this.head, this.number, this.#instances++, placement, executor, model);
   }
 
-  scheduler(...[inner, group]: Parameters<ModelTape["scheduler"]>): TapedScheduler {
+  scheduler(...[inner, group]: Parameters<AroundScheduling["scheduler"]>): TapedScheduler {
     return new TapedScheduler(this.head, this.number, inner, group);
   }
 

@@ -1,16 +1,22 @@
+import type { Executor } from "@tritonjs/core/backend";
+import {
+  createRateLimiter,
+  createScheduler,
+  DeadlineQueue,
+  InferenceRequest,
+  InstanceGroup,
+  type InstanceModel,
+  ModelStatistics,
+  type Payload,
+  type PlannedInstance,
+  planInstances,
+  type RateLimiter,
+  type RequestObserver,
+  type Scheduler,
+  ShareLedger,
+  type Timer,
+} from "@tritonjs/core/internal";
 import { type ErrorCode, type ErrorReason, type ModelConfig, TritonError } from "@tritonjs/protocol";
-import type { Payload } from "../batch/payload.js";
-import { type PlannedInstance, planInstances } from "../config/instance-groups.js";
-import type { Executor } from "../instance/backend.js";
-import { InstanceGroup } from "../instance/instance-group.js";
-import type { InstanceModel } from "../instance/model-instance.js";
-import { createRateLimiter, type RateLimiter } from "../instance/rate-limiter.js";
-import { createScheduler } from "../model/model-version.js";
-import { ModelStatistics } from "../observe/statistics.js";
-import { InferenceRequest, type RequestObserver } from "../request/inference-request.js";
-import { ShareLedger } from "../scheduler/fair-shares.js";
-import type { Scheduler } from "../scheduler/scheduler.js";
-import { DeadlineQueue, type Timer } from "../system/clock.js";
 import { inputsOf } from "./recorded-inputs.js";
 import {
   ARRIVAL,

@@ -1,6 +1,5 @@
+import type { SchedulingSettings } from "@tritonjs/core/extension";
 import { TritonError } from "@tritonjs/protocol";
-import type { TapedServer } from "../scheduler/scheduling-tape.js";
-import { VERSION } from "../version.js";
 
 /**
  * Kinds of entries. Each entry is a row of numbers: its length, its kind, the model, the time, then fields.
@@ -112,7 +111,7 @@ export interface TapeHeader {
   /** Wall time of its first entry, in milliseconds since 1970. */
   beganAt: number;
   readonly cores: number;
-  readonly server: TapedServer;
+  readonly server: SchedulingSettings;
   readonly models: readonly RecordedModel[];
   readonly strings: readonly string[];
   /** Number of numbers that follow. */
@@ -312,5 +311,3 @@ export class TapeReader {
     this.at += this.tape.at(this.at);
   }
 }
-
-export const LIBRARY = VERSION;

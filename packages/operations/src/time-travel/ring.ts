@@ -1,5 +1,5 @@
-import { callerNamedBy, targetLatencyMs } from "../config/model-options.js";
-import type { TapedPlan, TapedServer } from "../scheduler/scheduling-tape.js";
+import type { ModelPlan, SchedulingSettings } from "@tritonjs/core/extension";
+import { callerNamedBy, targetLatencyMs } from "@tritonjs/core/internal";
 import { ENTRY, Tape } from "./tape.js";
 
 /** Number of parts into which the time of a ring is divided. */
@@ -81,11 +81,11 @@ class ServerRest {
     );
   }
 
-  server({ rateLimit, holdUntil, backlogHoldUntil }: TapedServer): void {
+  server({ rateLimit, holdUntil, backlogHoldUntil }: SchedulingSettings): void {
     if (rateLimit !== "off" || holdUntil > 0 || backlogHoldUntil > 0) this.mayCome = false;
   }
 
-  model({ config, shares, ledger }: TapedPlan): void {
+  model({ config, shares, ledger }: ModelPlan): void {
     const learns = targetLatencyMs(config) !== undefined || callerNamedBy(config) !== undefined;
     if (learns || shares !== undefined || ledger !== undefined || config.sequenceBatching !== undefined) {
       this.mayCome = false;

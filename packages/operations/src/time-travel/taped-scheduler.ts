@@ -1,14 +1,20 @@
+import type { Executor } from "@tritonjs/core/backend";
+import type { LateCause } from "@tritonjs/core/diagnostics";
+import type { Clock } from "@tritonjs/core/extension";
+import {
+  type InferenceRequest,
+  type InstanceGroup,
+  type InstanceModel,
+  type InstanceUser,
+  type LevelStatus,
+  ModelInstance,
+  type Payload,
+  type PlannedInstance,
+  type Scheduler,
+  type SequenceCounts,
+  type Timer,
+} from "@tritonjs/core/internal";
 import type { TritonError } from "@tritonjs/protocol";
-import type { Payload } from "../batch/payload.js";
-import type { PlannedInstance } from "../config/instance-groups.js";
-import type { Executor } from "../instance/backend.js";
-import type { InstanceGroup, InstanceUser } from "../instance/instance-group.js";
-import { type InstanceModel, ModelInstance } from "../instance/model-instance.js";
-import type { LateCause } from "../observe/statistics.js";
-import type { InferenceRequest } from "../request/inference-request.js";
-import type { LevelStatus } from "../scheduler/priority-queue.js";
-import type { Scheduler, SequenceCounts } from "../scheduler/scheduler.js";
-import type { Clock, Timer } from "../system/clock.js";
 import { ENTRY } from "./tape.js";
 
 /**
