@@ -16,6 +16,7 @@ export {
   configDataTypes,
   DATA_TYPES,
   type DataType,
+  type DecoderDtype,
   dataTypeNamed,
   type Elements,
   type ElementsOf,
@@ -26,8 +27,11 @@ export {
   fromConfigDataType,
   fromOnnxType,
   type GivenElementsOf,
+  GRAPH_DTYPES,
+  graphPaths,
   isDataType,
   isOnlyBinary,
+  PREFERRED_DTYPES,
   shownElements,
   type TypedArray,
   toConfigDataType,
@@ -45,7 +49,6 @@ export {
   reasonStatus,
 } from "./error-reasons.js";
 export { assertJsonFits, FileMemory, MOST_TENSORS } from "./file-memory.js";
-export { type DecoderDtype, GRAPH_DTYPES, graphPaths, PREFERRED_DTYPES } from "./graph-dtypes.js";
 export {
   BFloat16Bits,
   bfloat16ToFloat32,

@@ -6,7 +6,7 @@ import { Regexes } from "../../src/structured/byte-regex.js";
 import { readConstraintVocabulary } from "../../src/structured/constraint-vocabulary.js";
 import { GrammarMachine } from "../../src/structured/grammar.js";
 import { type GrammarAnswer, GrammarJobs, type GrammarRequest } from "../../src/structured/grammar-jobs.js";
-import { grammarOfText } from "../../src/structured/grammar-text.js";
+import { grammarOfText } from "../../src/structured/grammar-reader.js";
 import type { TokenConstraint } from "../../src/structured/structured-output.js";
 import { TokenBytes } from "../../src/structured/token-masks.js";
 import { HOSTILE_FORMATS } from "./hostile-formats.js";
