@@ -54,16 +54,15 @@ export async function completeWithPython(
     model: name,
     config: configText(config.config),
   } as const;
-  const session: PythonSession = new PythonSession(
+  const session: PythonSession = new PythonSession({
     settings,
-    name,
+    modelName: name,
     name,
     task,
-    (message) => change(session, config, message),
-    () => {},
     clock,
     log,
-  );
+    message: (message) => change(session, config, message),
+  });
   try {
     await session.ready;
   } finally {

@@ -153,17 +153,17 @@ export class PythonExecutor implements Executor {
     }
     const { info, hostPolicy, clock, log, cuda } = this.context;
     const gpuLibrary = this.#wantsGpu ? cuda?.libraryFile : undefined;
-    const session = new PythonSession(
-      this.settings,
-      info.modelName,
-      info.instanceName,
-      loadMessage(this.settings, this.directory, this.context, gpuLibrary),
-      (message, body) => this.#take(message, body),
-      (why) => this.#crashed(why),
+    const session = new PythonSession({
+      settings: this.settings,
+      modelName: info.modelName,
+      name: info.instanceName,
+      task: loadMessage(this.settings, this.directory, this.context, gpuLibrary),
       clock,
       log,
       hostPolicy,
-    );
+      message: (message, body) => this.#take(message, body),
+      crashed: (why) => this.#crashed(why),
+    });
     this.#session = session;
     try {
       await session.ready;

@@ -47,6 +47,22 @@ const PROGRAM = fileURLToPath(new URL("../../python/run_model.py", import.meta.u
 /** How long output may still arrive after the process has ended. A descendant that left its group may hold it open. */
 const LAST_WORDS_MS = 1000;
 
+/** What a process is started for, and who is told of it. */
+interface SessionParts {
+  readonly settings: PythonSettings;
+  readonly modelName: string;
+  /** Name of the instance, or of the model that completes its configuration. */
+  readonly name: string;
+  readonly task: PythonTask;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly hostPolicy?: HostPolicy | undefined;
+  /** Called with each message of the model, from the start. */
+  message(message: FromPython, body: Uint8Array): void;
+  /** Called when a process that was ready ends by itself. */
+  crashed?(why: string): void;
+}
+
 /**
  * A process with a Python model from its start to its end. It gets commands over its descriptor 5, and sends and
  * receives all other frames over 3. It leads a process group of its own, which ends with it. A guardian in the group
@@ -84,22 +100,8 @@ export class PythonSession {
   #fault: string | undefined;
   #patience: NodeJS.Timeout | undefined;
 
-  /**
-   * @param name of the instance, or of the model that completes its configuration
-   * @param message called with each message of the model, from the start
-   * @param crashed called when a process that was ready ends by itself
-   */
-  constructor(
-    private readonly settings: PythonSettings,
-    private readonly modelName: string,
-    private readonly name: string,
-    private readonly task: PythonTask,
-    private readonly message: (message: FromPython, body: Uint8Array) => void,
-    private readonly crashed: (why: string) => void,
-    private readonly clock: Clock,
-    private readonly log: Log,
-    hostPolicy?: HostPolicy,
-  ) {
+  constructor(private readonly parts: SessionParts) {
+    const { settings, modelName, log, hostPolicy } = parts;
     const { python, env, stubTimeoutMs } = settings;
     this.ready = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -202,12 +204,12 @@ export class PythonSession {
 
   /** Finalizes the model and ends the process, by force when that takes too long. */
   end(): void {
-    const { stubTimeoutMs } = this.settings;
+    const { stubTimeoutMs } = this.parts.settings;
     this.command({ type: "stop" });
     this.#timer?.cancel();
-    this.#timer = this.clock.setTimer(stubTimeoutMs, () => {
+    this.#timer = this.parts.clock.setTimer(stubTimeoutMs, () => {
       const why = `finalize() did not return within ${stubTimeoutMs / 1000} s`;
-      this.log.warning(`model '${this.modelName}' was ended: ${why}`);
+      this.parts.log.warning(`model '${this.parts.modelName}' was ended: ${why}`);
       this.kill();
     });
   }
@@ -240,7 +242,7 @@ export class PythonSession {
     switch (message.type) {
       case "started":
         this.#hasStarted = true;
-        this.#limit(this.settings.loadTimeoutMs, "the model did not load");
+        this.#limit(this.parts.settings.loadTimeoutMs, "the model did not load");
         this.#start(message.memory);
         break;
       case "ready":
@@ -257,20 +259,20 @@ export class PythonSession {
         this.kill();
         break;
       default:
-        this.message(message, body);
+        this.parts.message(message, body);
     }
   }
 
   /** Gives the process its task, and shares the memory that it has described if both can see it. */
   #start(memory: MemoryDescription | undefined): void {
-    if (this.task.type === "load" && memory !== undefined) this.#memory = TensorMemory.open(memory);
+    if (this.parts.task.type === "load" && memory !== undefined) this.#memory = TensorMemory.open(memory);
     this.#reader.memory = this.#memory;
-    this.command({ ...this.task, sharesMemory: this.#memory !== undefined });
+    this.command({ ...this.parts.task, sharesMemory: this.#memory !== undefined });
   }
 
   #limit(ms: number, what: string): void {
     this.#timer?.cancel();
-    this.#timer = this.clock.setTimer(ms, () => {
+    this.#timer = this.parts.clock.setTimer(ms, () => {
       this.#failure = `${what} within ${ms / 1000} s`;
       this.kill();
     });
@@ -285,25 +287,25 @@ export class PythonSession {
     clearTimeout(this.#patience);
     this.#timer?.cancel();
     if (!this.isReady) this.#reject(this.#missingModule() ?? this.#notLoaded(why));
-    else if (this.task.type === "load") this.crashed(why);
+    else if (this.parts.task.type === "load") this.parts.crashed?.(why);
     this.#over();
   }
 
   #notLoaded(why: string): TritonError {
-    const { modelName, name } = this;
+    const { modelName, name } = this.parts;
     const death = this.#hasStarted
       ? `Stub process '${name}' is not healthy. It ${why} while the model loaded.`
-      : `cannot start model '${modelName}' with '${this.settings.python}': it ${why}${HINT}`;
+      : `cannot start model '${modelName}' with '${this.parts.settings.python}': it ${why}${HINT}`;
     return errorFor("WORKER_CRASHED", this.#failure ?? death);
   }
 
   /** The error of a backend whose program imports a module that is not installed. */
   #missingModule(): TritonError | undefined {
-    const { backend } = this.settings;
+    const { backend } = this.parts.settings;
     if (this.#lacks === undefined || backend === undefined) return undefined;
     const { module, python } = this.#lacks;
     const text =
-      `the backend '${backend.name}' of model '${this.modelName}' needs the Python module '${module}', which ` +
+      `the backend '${backend.name}' of model '${this.parts.modelName}' needs the Python module '${module}', which ` +
       `${python} cannot import: install it there, or name another Python by the parameter EXECUTION_ENV_PATH of the ` +
       `model, by the setting 'executable' of the backend, or by TRITONJS_PYTHON. ${this.#failure ?? ""}`;
     return errorFor("PACKAGE_NOT_INSTALLED", text);

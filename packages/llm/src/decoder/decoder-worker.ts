@@ -36,10 +36,10 @@ export async function load(
   host: WorkerHost,
 ): Promise<WorkerModel> {
   const decoder = await openDecoder(data as DecoderData, info, host);
-  decoder.engine.report();
+  decoder.parts.engine.report();
   return {
     ownsOutputs: false,
-    details: { executionProvider: decoder.provider },
+    details: { executionProvider: decoder.parts.provider },
     execute: async (batch) => {
       await decoder.start(batch);
       return undefined;
@@ -159,7 +159,7 @@ async function openDecoder(
             ...(await hashesOf(embeddingFile, images?.encoder)),
           ]),
         };
-  const engine = new GenerationEngine(session, graph, budget, limits, report, undefined, keptPrefixes);
+  const engine = new GenerationEngine({ session, graph, budget, limits, sendReport: report, keptPrefixes });
   const limit =
     contextLength <= budget.tokens
       ? `the context has ${contextLength} tokens`
@@ -170,7 +170,7 @@ async function openDecoder(
     const vocabulary = readConstraintVocabulary(files.tokenizer, width > 0 ? width : undefined);
     return new StructuredOutput(vocabulary, config.endTokens, unheldKeywords === "warn" ? warn : undefined);
   };
-  return new Decoder(
+  return new Decoder({
     modelName,
     engine,
     tokenizer,
@@ -179,10 +179,10 @@ async function openDecoder(
     longest,
     limit,
     newStructured,
-    session.provider,
-    promptLookupTokens,
+    provider: session.provider,
+    lookupTokens: promptLookupTokens,
     imageEncoder,
-  );
+  });
 }
 
 function hashesOf(...files: readonly (string | undefined)[]): Promise<readonly string[]> {
@@ -230,67 +230,68 @@ const SAMPLE_CHARACTERS_PER_TOKEN = 8;
 /** Tokens at the border of a sample may differ from those of the whole text, but never by a quarter. */
 const CERTAIN_EXCESS = 1.25;
 
+/** What an open decoder works with. */
+interface DecoderParts {
+  readonly modelName: string;
+  readonly engine: GenerationEngine;
+  readonly tokenizer: TextTokenizer;
+  readonly template: ChatTemplate | undefined;
+  readonly config: DecoderConfig;
+  /** Tokens that a prompt and its text may have together. */
+  readonly longest: number;
+  /** Words for the reason of `longest`. */
+  readonly limit: string;
+  /** Opens the grammars for structured output. */
+  readonly newStructured: () => StructuredOutput;
+  /** The execution provider that the session runs on. */
+  readonly provider: string;
+  /** Largest number of tokens to guess in a step. */
+  readonly lookupTokens: number;
+  /** Undefined for a model of text alone. */
+  readonly imageEncoder: ImageEncoder | undefined;
+}
+
 /** A decoder that is open. It makes running texts of requests. */
 class Decoder {
   #structured: StructuredOutput | undefined;
 
-  /**
-   * @param longest tokens that a prompt and its text may have together
-   * @param limit words for the reason of `longest`
-   * @param newStructured opens the grammars for structured output
-   * @param provider the execution provider that the session runs on
-   * @param lookupTokens largest number of tokens to guess in a step
-   * @param imageEncoder undefined for a model of text alone
-   */
-  constructor(
-    private readonly modelName: string,
-    readonly engine: GenerationEngine,
-    private readonly tokenizer: TextTokenizer,
-    private readonly template: ChatTemplate | undefined,
-    private readonly config: DecoderConfig,
-    private readonly longest: number,
-    private readonly limit: string,
-    private readonly newStructured: () => StructuredOutput,
-    readonly provider: string,
-    private readonly lookupTokens: number,
-    private readonly imageEncoder: ImageEncoder | undefined,
-  ) {}
+  constructor(readonly parts: DecoderParts) {}
 
   /** Starts a request: the engine answers it from now on. A request that cannot start gets its error. */
   async start(batch: WorkerBatch): Promise<void> {
-    const { tokenizer, engine } = this;
+    const { tokenizer, engine } = this.parts;
     const stream = batch.stream!;
     const { signal, parameters, requestedOutputs } = batch.requests[0]!;
     const refuse = (error: unknown) => stream.sendError(0, TritonError.from(error), true);
     try {
       if (signal.aborted) return;
       const source = { inputs: batch.inputs, parameters, requestedOutputs };
-      const request = readTextRequest(source, this.modelName);
-      const sampling = { ...this.config.defaults, ...request.sampling };
+      const request = readTextRequest(source, this.parts.modelName);
+      const sampling = { ...this.parts.config.defaults, ...request.sampling };
       const { tokens: prompt, images } = await this.#encodePrompt(request, signal);
       const maxTokens = this.#textLength(request, prompt.length);
       const format = forcedFormat(toolUseOf(request)) ?? sampling.responseFormat;
       const shown = this.#shownSpecialTokens(request, sampling.skipSpecialTokens);
       const begin = (constraint?: TokenConstraint) => {
         const answer = withPrefix(request, prompt, tokenizer);
-        const text = new RunningText(
+        const text = new RunningText({
           prompt,
           maxTokens,
           sampling,
-          this.config.endTokens,
+          endTokens: this.parts.config.endTokens,
           constraint,
           shown,
           tokenizer,
-          new TextResponses(answer, stream, tokenizer, prompt.length),
-          this.lookupTokens,
+          responses: new TextResponses(answer, stream, tokenizer, prompt.length),
+          lookupTokens: this.parts.lookupTokens,
           images,
-        );
+        });
         engine.add(text, signal);
       };
       if (format === undefined || format.type === "text") begin();
       // Later requests start while a thread reads the format.
       else {
-        this.#structured ??= this.newStructured();
+        this.#structured ??= this.parts.newStructured();
         void engine.whileReading(this.#structured.constrain(format, signal)).then(begin).catch(refuse);
       }
     } catch (error) {
@@ -303,7 +304,7 @@ class Decoder {
 
   /** Closes the decoder when no text is left. */
   async close(): Promise<void> {
-    await this.engine.idle();
+    await this.parts.engine.idle();
     await this.#structured?.close();
   }
 
@@ -328,21 +329,21 @@ class Decoder {
             signal,
           )
         : this.#checkTokens(request.promptTokens);
-    const { imageEncoder } = this;
+    const { imageEncoder } = this.parts;
     const encoded =
-      imageEncoder === undefined || given.length >= this.longest
+      imageEncoder === undefined || given.length >= this.parts.longest
         ? { tokens: given }
         : await imageEncoder.encode(given, images);
     const { tokens } = encoded;
-    if (tokens.length >= this.longest) throw this.#promptTooLong(String(tokens.length));
+    if (tokens.length >= this.parts.longest) throw this.#promptTooLong(String(tokens.length));
     if (tokens.length > 0) return encoded;
-    const why = `prompt of model '${this.modelName}': expected at least 1 token, got none`;
+    const why = `prompt of model '${this.parts.modelName}': expected at least 1 token, got none`;
     throw errorFor("INVALID_INPUT", why);
   }
 
   /** @throws TritonError INVALID_ARG for images to a model of text, and for images that are not in the request */
   #imagesOf({ messages = [], images: files, sampling }: TextRequest): readonly ChatImage[] {
-    const { imageEncoder, modelName } = this;
+    const { imageEncoder, modelName } = this.parts;
     const place = files.length > 0 ? "image" : imageParts(messages)[0]?.path;
     if (place === undefined) return [];
     if (imageEncoder === undefined) throw takesNoImages(modelName, place);
@@ -356,10 +357,10 @@ class Decoder {
 
   /** @throws TritonError INVALID_ARG for a number that is not a token */
   #checkTokens(tokens: readonly number[]): readonly number[] {
-    const { length } = this.tokenizer.tokens;
+    const { length } = this.parts.tokenizer.tokens;
     const wrong = tokens.find((id) => id < 0 || id >= length);
     if (wrong === undefined) return tokens;
-    const expected = `input 'input_ids' of model '${this.modelName}': expected token numbers from 0 to ${length - 1}`;
+    const expected = `input 'input_ids' of model '${this.parts.modelName}': expected token numbers from 0 to ${length - 1}`;
     throw errorFor("INVALID_INPUT", `${expected}, got ${wrong}`);
   }
 
@@ -373,7 +374,7 @@ class Decoder {
     { maxTokens = 0 }: SamplingParameters,
     signal: AbortSignal,
   ): Promise<readonly number[]> {
-    const { tokenizer, longest, imageEncoder } = this;
+    const { tokenizer, longest, imageEncoder } = this.parts;
     const spelled = imageEncoder?.spell(given) ?? given;
     const text = await turns.run(tokenizer.normalizeInParts(spelled), signal);
     const fewest = tokenizer.fewestTokens(text);
@@ -395,16 +396,16 @@ class Decoder {
    * @throws TritonError INVALID_ARG if the request asks for more than is left
    */
   #textLength({ sampling }: TextRequest, promptLength: number): number {
-    const left = this.longest - promptLength;
+    const left = this.parts.longest - promptLength;
     const { maxTokens } = sampling;
-    if (maxTokens === undefined) return Math.min(left, this.config.defaults.maxTokens ?? left);
+    if (maxTokens === undefined) return Math.min(left, this.parts.config.defaults.maxTokens ?? left);
     if (maxTokens <= left) return maxTokens;
     throw this.#textTooLong(maxTokens, left, String(promptLength));
   }
 
   #textTooLong(maxTokens: number, left: number, promptLength: string): TritonError {
     const text =
-      `max_tokens of a request to model '${this.modelName}': expected at most ${left}, because ${this.limit} and the ` +
+      `max_tokens of a request to model '${this.parts.modelName}': expected at most ${left}, because ${this.parts.limit} and the ` +
       `prompt has ${promptLength}, got ${maxTokens}`;
     return errorFor("CONTEXT_LENGTH_EXCEEDED", text);
   }
@@ -413,17 +414,17 @@ class Decoder {
     { messages = [], tools, templateVariables: variables, addGenerationPrompt }: TextRequest,
     signal: AbortSignal,
   ): string | Promise<string> {
-    if (this.template !== undefined) {
-      const imageText = this.imageEncoder?.imageText;
+    if (this.parts.template !== undefined) {
+      const imageText = this.parts.imageEncoder?.imageText;
       const chat = { messages: withTexts(messages), tools, variables, addGenerationPrompt, imageText };
-      return this.template.renderInTurns(chat, signal);
+      return this.parts.template.renderInTurns(chat, signal);
     }
-    const text = `messages to model '${this.modelName}': expected a chat template in tokenizer_config.json, got none; send 'text_input'`;
+    const text = `messages to model '${this.parts.modelName}': expected a chat template in tokenizer_config.json, got none; send 'text_input'`;
     throw errorFor("MODEL_NOT_SUPPORTED", text);
   }
 
   #promptTooLong(got: string): TritonError {
-    const text = `prompt of model '${this.modelName}': expected at most ${this.longest - 1} tokens, because ${this.limit}, got ${got}`;
+    const text = `prompt of model '${this.parts.modelName}': expected at most ${this.parts.longest - 1} tokens, because ${this.parts.limit}, got ${got}`;
     return errorFor("CONTEXT_LENGTH_EXCEEDED", text);
   }
 
@@ -433,8 +434,8 @@ class Decoder {
    */
   #shownSpecialTokens({ messages, tools }: TextRequest, skips: boolean | undefined): ShownSpecialTokens {
     if (skips === false) return "all";
-    if (messages === undefined || this.template === undefined) return new Set();
-    const tokens = shownTokens(this.template, tools !== undefined);
-    return new Set(tokens.map((token) => this.tokenizer.idOf(token)).filter((id) => id !== undefined));
+    if (messages === undefined || this.parts.template === undefined) return new Set();
+    const tokens = shownTokens(this.parts.template, tools !== undefined);
+    return new Set(tokens.map((token) => this.parts.tokenizer.idOf(token)).filter((id) => id !== undefined));
   }
 }

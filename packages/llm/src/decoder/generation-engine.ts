@@ -39,6 +39,20 @@ const HEADROOM = 16;
 /** Steps between two reports of the space in use. */
 const STEPS_BETWEEN_REPORTS = 32;
 
+/** What an engine works with. */
+interface EngineParts {
+  readonly session: OnnxSession;
+  readonly graph: DecoderGraph;
+  readonly budget: KvBudget;
+  readonly limits: EngineLimits;
+  /** Receives the load when it has changed. */
+  readonly sendReport: (load: EngineLoad) => void;
+  /** Milliseconds of a clock. */
+  readonly now?: () => number;
+  /** Directory of the prefixes that are kept in files, and a text that tells models apart. */
+  readonly keptPrefixes?: { readonly directory: PrefixDirectory; readonly model: string } | undefined;
+}
+
 /**
  * Generates texts together, step by step. A step computes a part of new prompts, then one token of each other text:
  *
@@ -69,26 +83,17 @@ export class GenerationEngine {
   readonly #pace: PrefillPace;
   readonly #kept: KeptPrefixes | undefined;
 
-  /**
-   * @param sendReport receives the load when it has changed
-   * @param now milliseconds of a clock
-   * @param keptPrefixes directory of the prefixes that are kept in files, and a text that tells models apart
-   */
-  constructor(
-    private readonly session: OnnxSession,
-    private readonly graph: DecoderGraph,
-    private readonly budget: KvBudget,
-    private readonly limits: EngineLimits,
-    private readonly sendReport: (load: EngineLoad) => void,
-    private readonly now: () => number = () => performance.now(),
-    keptPrefixes?: { readonly directory: PrefixDirectory; readonly model: string },
-  ) {
+  readonly #now: () => number;
+
+  constructor(private readonly parts: EngineParts) {
+    const { graph, limits, keptPrefixes, now = () => performance.now() } = parts;
+    this.#now = now;
     this.#pace = new PrefillPace(limits.prefillTokens);
     this.#cache = new PrefixCache(graph.kv, limits.cachedTokens);
     if (keptPrefixes === undefined) return;
     const { directory, model } = keptPrefixes;
     const isBusy = () => this.#running.length > 0;
-    this.#kept = new KeptPrefixes(directory, graph.kv, model, this.#cache, isBusy, now);
+    this.#kept = new KeptPrefixes(directory, { layout: graph.kv, model, cache: this.#cache, isBusy, now });
   }
 
   /** Adds a text. It is cancelled when its request is. */
@@ -116,7 +121,7 @@ export class GenerationEngine {
 
   /** Reports the load, if it has changed. */
   report(): void {
-    const { budget } = this;
+    const { budget } = this.parts;
     const lengths = this.#lengths();
     const load: EngineLoad = {
       taken: this.#taken,
@@ -126,14 +131,14 @@ export class GenerationEngine {
       room: budget.roomBeside(lengths),
       usedTokens: Math.min(budget.tokens, budget.demand(lengths) + this.#cache.tokens),
       totalTokens: budget.tokens,
-      contextLength: this.limits.contextLength,
+      contextLength: this.parts.limits.contextLength,
       runs: this.#runs,
     };
     const due = this.#steps % STEPS_BETWEEN_REPORTS === 0 ? load.usedTokens : "";
     const key = `${load.taken} ${load.reading} ${load.running} ${load.waiting} ${load.room === 0} ${due}`;
     if (key === this.#reported) return;
     this.#reported = key;
-    this.sendReport(load);
+    this.parts.sendReport(load);
   }
 
   /** Resolves when no text is left, and the prefixes are in files. */
@@ -176,7 +181,7 @@ export class GenerationEngine {
 
   /** Computes a part of the prompts that are not computed yet. */
   async #prefill(): Promise<boolean> {
-    const { pads } = this.limits;
+    const { pads } = this.parts.limits;
     const isBeside = this.#running.some((one) => one.isDecoding && !one.blocked);
     const waiting = this.#running.filter((one) => !one.isDecoding && !one.blocked);
     for (const one of waiting) this.#findPrefix(one);
@@ -192,10 +197,10 @@ export class GenerationEngine {
     const completes = plan.map(({ text, count }) => text.pending === count);
     const texts = plan.map(({ text }) => text);
     const all = texts.some((text) => text.scoresPrompt);
-    const begin = this.now();
+    const begin = this.#now();
     const results = await this.#pass(texts, rows, all ? "all" : completes.includes(true) ? "last" : "none");
     const columns = Math.max(...plan.map(({ count }) => count));
-    if (isBeside) this.#pace.tookPrefill(this.now() - begin, columns * plan.length);
+    if (isBeside) this.#pace.tookPrefill(this.#now() - begin, columns * plan.length);
     for (const [i, result] of results.entries()) {
       const text = texts[i]!;
       text.takePrompt(result, rows[i]!.tokens.length);
@@ -238,9 +243,9 @@ export class GenerationEngine {
         tokens: [...text.tokens.slice(-1), ...guesses[i]!],
       }));
       const isGuessed = guesses.some((guess) => guess.length > 0);
-      const begin = this.now();
+      const begin = this.#now();
       const results = await this.#pass(texts, rows, isGuessed ? "all" : "last");
-      taken += this.now() - begin;
+      taken += this.#now() - begin;
       for (const [i, { past }] of results.entries()) texts[i]!.past = past;
       for (const [i, result] of results.entries()) {
         if (isGuessed) await this.#takeGuess(texts[i]!, guesses[i]!, result);
@@ -253,7 +258,7 @@ export class GenerationEngine {
 
   /** Tokens that may follow texts, which the pass of the step computes in case they do. */
   #guesses(texts: readonly RunningText[]): ReadonlyMap<RunningText, readonly number[]> {
-    const { contextLength, prefillTokens = MOST_PREFILL_TOKENS, pads } = this.limits;
+    const { contextLength, prefillTokens = MOST_PREFILL_TOKENS, pads } = this.parts.limits;
     const share = pads === "all" ? Math.floor(prefillTokens / texts.length) - 1 : prefillTokens - 1;
     const guesses = new Map<RunningText, readonly number[]>();
     for (const text of texts) {
@@ -270,7 +275,7 @@ export class GenerationEngine {
     texts: readonly RunningText[],
     guesses: ReadonlyMap<RunningText, readonly number[]>,
   ): readonly (readonly RunningText[])[] {
-    const { pads } = this.limits;
+    const { pads } = this.parts.limits;
     if (pads === "none") return texts.map((one) => [one]);
     if (pads === "all" || guesses.size === 0) return [texts];
     const others = texts.filter((one) => !guesses.has(one));
@@ -303,9 +308,9 @@ export class GenerationEngine {
   ): Promise<readonly PassResult[]> {
     try {
       this.#runs++;
-      const begin = this.now();
-      const results = await forwardPass(this.session, this.graph, rows, wanted);
-      this.#passMs = this.now() - begin;
+      const begin = this.#now();
+      const results = await forwardPass(this.parts.session, this.parts.graph, rows, wanted);
+      this.#passMs = this.#now() - begin;
       return results;
     } catch (error) {
       const failure = errorFor("INTERNAL", `the decoder failed: ${TritonError.from(error).message}`, {
@@ -370,9 +375,9 @@ export class GenerationEngine {
 
   /** Lets waiting texts join while there is room. The first text of all always has room. */
   #admit(): void {
-    const { budget } = this;
+    const { budget } = this.parts;
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
-      if (this.#running.length >= this.limits.maxRunning) return;
+      if (this.#running.length >= this.parts.limits.maxRunning) return;
       const left = next.promptLength + next.maxTokens - next.tokens.length;
       const lengths = [...this.#lengths(), next.tokens.length + Math.min(left, HEADROOM)];
       if (this.#running.length > 0 && !budget.fits(lengths)) return;
@@ -383,7 +388,7 @@ export class GenerationEngine {
 
   /** Makes space for the next step: evicts cached prefixes first, then puts texts back, the last one first. */
   #makeSpace(): void {
-    const { budget } = this;
+    const { budget } = this.parts;
     while (this.#running.length > 1 && !budget.fits(this.#lengths())) {
       const last = this.#running.pop()!;
       last.past = undefined;

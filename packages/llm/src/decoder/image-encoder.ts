@@ -50,12 +50,14 @@ export class ImageEncoder {
   #keptBytes = 0;
 
   private constructor(
-    private readonly session: OnnxSession,
-    private readonly prepare: Awaited<ReturnType<typeof openImagePreparer>>,
-    private readonly token: number,
-    private readonly spelling: ImageSpelling,
-    private readonly maxImages: number,
-    private readonly datatype: "FP32" | "FP16",
+    private readonly parts: {
+      readonly session: OnnxSession;
+      readonly prepare: Awaited<ReturnType<typeof openImagePreparer>>;
+      readonly token: number;
+      readonly spelling: ImageSpelling;
+      readonly maxImages: number;
+      readonly datatype: "FP32" | "FP16";
+    },
   ) {}
 
   /**
@@ -81,17 +83,17 @@ export class ImageEncoder {
     }
     const datatype = embedding.outputs[0]!.dtype === "FP16" ? "FP16" : "FP32";
     const spelling = spellingOf(files.config, known, tokenizer);
-    return new ImageEncoder(session, prepare, token, spelling, maxImages, datatype);
+    return new ImageEncoder({ session, prepare, token, spelling, maxImages, datatype });
   }
 
   /** Text that stands for an image in the prompt of a chat template. */
   get imageText(): string {
-    return this.spelling.text;
+    return this.parts.spelling.text;
   }
 
   /** The text of a prompt as the model was trained on it. */
   spell(prompt: string): string {
-    const { text, prompt: spelled } = this.spelling;
+    const { text, prompt: spelled } = this.parts.spelling;
     return text === spelled ? prompt : prompt.replaceAll(text, () => spelled);
   }
 
@@ -101,9 +103,13 @@ export class ImageEncoder {
    * @throws TritonError INVALID_ARG for another number of images than the prompt has, and for files that are not images
    */
   async encode(prompt: readonly number[], images: readonly ChatImage[]): Promise<ImagePrompt> {
-    const places = prompt.filter((token) => token === this.token).length;
-    if (images.length > this.maxImages) {
-      throw invalidImage("messages", `at most ${this.maxImages} images in a request`, String(images.length));
+    const places = prompt.filter((token) => token === this.parts.token).length;
+    if (images.length > this.parts.maxImages) {
+      throw invalidImage(
+        "messages",
+        `at most ${this.parts.maxImages} images in a request`,
+        String(images.length),
+      );
     }
     if (places !== images.length) {
       const expected = `${images.length} places for images (${this.imageText}) in the prompt, as many as images`;
@@ -115,7 +121,7 @@ export class ImageEncoder {
     const tokens: number[] = [];
     const parts: { readonly start: number; readonly image: EncodedImage }[] = [];
     for (const token of prompt) {
-      const image = token === this.token ? encoded[parts.length]! : undefined;
+      const image = token === this.parts.token ? encoded[parts.length]! : undefined;
       if (image === undefined) tokens.push(token);
       else {
         parts.push({ start: tokens.length, image });
@@ -156,10 +162,10 @@ export class ImageEncoder {
   }
 
   async #encode({ path, file }: ChatImage, hash: Buffer): Promise<EncodedImage> {
-    const pixels = await this.prepare(file, path);
+    const pixels = await this.parts.prepare(file, path);
     const [, channels, height, width] = pixels.shape as [number, number, number, number];
     const inputs = new Map<string, Tensor>();
-    for (const { name, shape, dtype } of this.session.inputs) {
+    for (const { name, shape, dtype } of this.parts.session.inputs) {
       if (name === PIXELS) {
         const dims = shape.length === 5 ? [1, 1, channels, height, width] : pixels.shape;
         inputs.set(name, Tensor.fromElements(pixels.datatype, dims, pixels.elements));
@@ -169,9 +175,9 @@ export class ImageEncoder {
       const ones = dtype === "BOOL" ? new Uint8Array(height * width) : new BigInt64Array(height * width);
       inputs.set(name, Tensor.fromElements(dtype, dims, ones.fill(1 as never) as Uint8Array<ArrayBuffer>));
     }
-    const [output] = this.session.outputs;
-    const features = (await this.session.runTensors(inputs, [output!.name])).get(output!.name)!;
-    const values = converted(features, this.datatype);
+    const [output] = this.parts.session.outputs;
+    const features = (await this.parts.session.runTensors(inputs, [output!.name])).get(output!.name)!;
+    const values = converted(features, this.parts.datatype);
     // 52 bits, so that nobody finds an image that passes for another's.
     const key = -1 - (hash.readUIntBE(0, 6) * 16 + (hash[6]! & 15));
     return { key, values, count: values.length / features.shape.at(-1)! };

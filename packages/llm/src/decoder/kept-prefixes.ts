@@ -48,6 +48,19 @@ interface Progress {
   readonly at: number;
 }
 
+/** What prefixes in files belong to. */
+interface PrefixParts {
+  readonly layout: KvLayout;
+  /** Text that differs for models whose keys and values differ. */
+  readonly model: string;
+  /** Prompts in memory. */
+  readonly cache: Pick<PrefixCache, "entries">;
+  /** True while texts are running. */
+  readonly isBusy: () => boolean;
+  /** Milliseconds of a clock. */
+  readonly now?: () => number;
+}
+
 /**
  * Keys and values of prompts in files, for servers that start later and for processes beside this one. A prompt is cut
  * into blocks. The name of a block's file is a hash of the model and of all tokens up to its end:
@@ -68,6 +81,7 @@ export class KeptPrefixes {
   readonly #root: Buffer;
   readonly #blockBytes: number;
   readonly #mostBlocks: number;
+  readonly #now: () => number;
   readonly #progress = new WeakMap<CachedPrefix, Progress>();
   /** Loads that are under way, by the name of their last block. */
   readonly #loading = new Map<string, Promise<KvSlice | undefined>>();
@@ -77,28 +91,20 @@ export class KeptPrefixes {
   #isDemanded = false;
   #restUntil = 0;
 
-  /**
-   * @param model text that differs for models whose keys and values differ
-   * @param cache prompts in memory
-   * @param isBusy true while texts are running
-   * @param now milliseconds of a clock
-   */
   constructor(
     private readonly directory: PrefixDirectory,
-    layout: KvLayout,
-    model: string,
-    private readonly cache: Pick<PrefixCache, "entries">,
-    private readonly isBusy: () => boolean,
-    private readonly now: () => number = () => performance.now(),
+    private readonly parts: PrefixParts,
   ) {
+    const { layout, model } = parts;
+    this.#now = parts.now ?? (() => performance.now());
     const { layers, datatype } = layout;
     const shapes = layers.map(({ heads, size }) => [heads, size]);
     this.#layout = layout;
     this.#blockBytes = BLOCK_TOKENS * bytesPerToken(layout);
     const most = directory.maxBytes * SHARE_OF_PROMPT;
     this.#mostBlocks = Math.floor(most / (HEADER_BYTES + this.#blockBytes));
-    const parts = [model, VERSION, BLOCK_TOKENS, datatype, endianness(), shapes];
-    this.#root = createHash("sha256").update(JSON.stringify(parts)).digest();
+    const identity = [model, VERSION, BLOCK_TOKENS, datatype, endianness(), shapes];
+    this.#root = createHash("sha256").update(JSON.stringify(identity)).digest();
   }
 
   /**
@@ -143,13 +149,13 @@ export class KeptPrefixes {
   }
 
   get #isDue(): boolean {
-    return !this.isBusy() || this.now() >= this.#restUntil;
+    return !this.parts.isBusy() || this.#now() >= this.#restUntil;
   }
 
   /** @returns false if there is nothing to write */
   async #saveBlock(): Promise<boolean> {
     if (!this.directory.isWritable) return false;
-    const prefixes = this.cache.entries;
+    const prefixes = this.parts.cache.entries;
     for (let i = prefixes.length - 1; i >= 0; i--) {
       const prefix = prefixes[i]!;
       const { tokens, past } = prefix;
@@ -162,9 +168,9 @@ export class KeptPrefixes {
       await this.directory.touch(names.slice(from, progress.blocks));
       const name = names[progress.blocks];
       if (name === undefined) continue;
-      const begin = this.now();
+      const begin = this.#now();
       const content = this.#encode(name, past, progress.blocks);
-      this.#restUntil = this.now() + REST * (this.now() - begin);
+      this.#restUntil = this.#now() + REST * (this.#now() - begin);
       const isWritten = await this.directory.write(name, content.length, (path) =>
         writeFile(path, content, { mode: 0o600 }),
       );
@@ -180,8 +186,8 @@ export class KeptPrefixes {
   #progressOf(prefix: CachedPrefix): Progress {
     const { uses } = prefix;
     const known = this.#progress.get(prefix);
-    if (known !== undefined && (known.uses === uses || this.now() - known.at < TOUCH_MS)) return known;
-    const progress = { blocks: 0, uses, at: this.now() };
+    if (known !== undefined && (known.uses === uses || this.#now() - known.at < TOUCH_MS)) return known;
+    const progress = { blocks: 0, uses, at: this.#now() };
     this.#progress.set(prefix, progress);
     return progress;
   }

@@ -9,7 +9,24 @@ import {
   type TextTokenizer,
 } from "../text-tokenizer.js";
 import type { KvSlice, PassResult, PromptImages } from "./forward-pass.js";
-import { PromptLookup } from "./prompt-lookup.js";
+
+/** What a text is made of. */
+interface TextParts {
+  readonly prompt: readonly number[];
+  readonly maxTokens: number;
+  readonly sampling: SamplingParameters;
+  /** Tokens at which the model ends a text. */
+  readonly endTokens: readonly number[];
+  readonly constraint?: TokenConstraint | undefined;
+  /** Special tokens that are part of the text. */
+  readonly shown: ShownSpecialTokens;
+  readonly tokenizer: TextTokenizer;
+  readonly responses: TextResponses;
+  /** Largest number of tokens to guess in a step. @default 0 */
+  readonly lookupTokens?: number;
+  /** Images of the prompt, whose tokens are negative numbers. */
+  readonly images?: PromptImages | undefined;
+}
 
 /** One text that is being generated: its tokens, its keys and values, and the text that was not sent yet. */
 export class RunningText {
@@ -32,24 +49,15 @@ export class RunningText {
   /** Tokens of the prompt whose probabilities were reported. */
   #reported = 0;
 
-  /**
-   * @param endTokens tokens at which the model ends a text
-   * @param shown special tokens that are part of the text
-   * @param lookupTokens largest number of tokens to guess in a step
-   * @param images images of the prompt, whose tokens are negative numbers
-   */
-  constructor(
-    prompt: readonly number[],
-    readonly maxTokens: number,
-    private readonly sampling: SamplingParameters,
-    endTokens: readonly number[],
-    private readonly constraint: TokenConstraint | undefined,
-    shown: ShownSpecialTokens,
-    tokenizer: TextTokenizer,
-    readonly responses: TextResponses,
-    private readonly lookupTokens = 0,
-    readonly images?: PromptImages | undefined,
-  ) {
+  readonly maxTokens: number;
+  readonly responses: TextResponses;
+  readonly images: PromptImages | undefined;
+
+  constructor(private readonly parts: TextParts) {
+    const { prompt, sampling, endTokens, shown, tokenizer, lookupTokens = 0 } = parts;
+    this.maxTokens = parts.maxTokens;
+    this.responses = parts.responses;
+    this.images = parts.images;
     this.tokens = [...prompt];
     this.#lookup = lookupTokens > 0 ? new PromptLookup(lookupTokens) : undefined;
     this.promptLength = prompt.length;
@@ -79,7 +87,7 @@ export class RunningText {
 
   /** Length of its keys and values after the next token is chosen and computed, with those that are only guessed. */
   get nextLength(): number {
-    return this.tokens.length + 1 + this.lookupTokens;
+    return this.tokens.length + 1 + (this.parts.lookupTokens ?? 0);
   }
 
   /** True if it takes a further token in this step, which a slow client does not prevent. */
@@ -102,13 +110,13 @@ export class RunningText {
 
   /** True while the probabilities of the prompt's tokens are still to be computed, which needs all of its scores. */
   get scoresPrompt(): boolean {
-    return this.sampling.promptLogprobs !== undefined && this.#reported < this.promptLength;
+    return this.parts.sampling.promptLogprobs !== undefined && this.#reported < this.promptLength;
   }
 
   /** Reports the probabilities of the prompt's tokens that a pass has scored: each token by the scores before it. */
   takePrompt({ past, scoresAfter }: PassResult, count: number): void {
     if (!this.scoresPrompt) return;
-    const { promptLogprobs } = this.sampling;
+    const { promptLogprobs } = this.parts.sampling;
     if (this.#reported === 0) this.#reportPromptToken([{ id: this.tokens[0]!, logprob: NaN, rank: NaN }]);
     const first = past.length - count;
     for (let index = 0; index < count; index++) {
@@ -128,9 +136,9 @@ export class RunningText {
    * no format.
    */
   formatKnown(): Promise<void> | undefined {
-    if (this.constraint === undefined || this.constraint.isKnown) return undefined;
+    if (this.parts.constraint === undefined || this.parts.constraint.isKnown) return undefined;
     const ignore = () => {};
-    return this.constraint.allowed().then(ignore, ignore);
+    return this.parts.constraint.allowed().then(ignore, ignore);
   }
 
   /**
@@ -141,8 +149,8 @@ export class RunningText {
    */
   async advance(scores: Float32Array): Promise<boolean> {
     if (this.maxTokens === 0) return this.#end("length");
-    const mask = await this.constraint?.allowed();
-    const { logprobs } = this.sampling;
+    const mask = await this.parts.constraint?.allowed();
+    const { logprobs } = this.parts.sampling;
     const count = logprobs ?? (this.responses.wantsLogprobs ? 0 : undefined);
     const raw =
       count !== undefined && (this.#sampler.changesScores || mask !== undefined) ? scores.slice() : scores;
@@ -155,19 +163,19 @@ export class RunningText {
   /** Releases the resources of the text except its keys and values. */
   release(): void {
     this.past = undefined;
-    this.constraint?.release();
+    this.parts.constraint?.release();
   }
 
   #take(token: number): boolean {
     const length = this.tokens.length - this.promptLength;
     const isLong = length >= this.maxTokens;
-    const completes = this.constraint?.accept(token) === true;
+    const completes = this.parts.constraint?.accept(token) === true;
     if (this.#ends.has(token) || completes) {
       // As in vLLM, the end token is part of the text only if the request includes stop strings in its output.
-      if (this.sampling.includeStopStrInOutput === true) this.#add(this.#stream.push(token));
+      if (this.parts.sampling.includeStopStrInOutput === true) this.#add(this.#stream.push(token));
       return this.#finish("stop");
     }
-    const early = length < (this.sampling.minTokens ?? 0);
+    const early = length < (this.parts.sampling.minTokens ?? 0);
     if (this.#add(this.#stream.push(token), early)) return this.#end("stop");
     if (this.#stopTokens.has(token)) return this.#finish("stop");
     if (isLong) return this.#finish("length");
@@ -210,4 +218,71 @@ function excludedSequences(
       .map((one) => tokenizer.encode(one, false))
       .filter((tokens) => tokens.length > 0);
   });
+}
+
+/**
+ * Numbers of tokens in a row that have to occur earlier in a text, so that what followed them there may follow again.
+ * Long rows tell places apart that have some words in common; short rows find a copy early.
+ */
+const ROWS = [6, 3, 2] as const;
+
+/** Steps without a guess after one of which no token was right, for each such guess in a row. */
+const PAUSE = 4;
+
+/** Most wrong guesses in a row that lengthen the pause. */
+const LONGEST_PAUSE = 8;
+
+/**
+ * Guesses the next tokens of a text from the text itself: where its last tokens have occurred before, what followed
+ * then may follow again. A guess costs one wider step. Texts that copy from their prompt gain the steps of the tokens
+ * that were right.
+ */
+export class PromptLookup {
+  /** Position after the last occurrence of each row of tokens. */
+  readonly #after = new Map<string, number>();
+  #indexed = ROWS.at(-1)!;
+  #length: number;
+  #wrong = 0;
+  #pause = 0;
+
+  /** @param longest largest number of tokens of a guess */
+  constructor(private readonly longest: number) {
+    this.#length = longest;
+  }
+
+  /**
+   * @param tokens the prompt and the text so far
+   * @param most largest number of tokens of the guess
+   * @returns the tokens that may follow; often none
+   */
+  guess(tokens: readonly number[], most: number): number[] {
+    for (; this.#indexed < tokens.length; this.#indexed++) {
+      for (const row of ROWS) this.#after.set(rowBefore(tokens, this.#indexed, row), this.#indexed);
+    }
+    if (this.#pause > 0) {
+      this.#pause--;
+      return [];
+    }
+    const places = ROWS.map((row) => this.#after.get(rowBefore(tokens, tokens.length, row)));
+    const from = places.find((place) => place !== undefined);
+    if (from === undefined) return [];
+    const guess: number[] = [];
+    const length = Math.min(this.#length, most);
+    // A row that ends close to the end of the text repeats with that distance.
+    for (let i = from; guess.length < length; i++) guess.push(tokens[i] ?? guess[i - tokens.length]!);
+    return guess;
+  }
+
+  /** Learns how many tokens of a guess were right: the next one is longer or shorter, or has to wait. */
+  learn(guessed: number, right: number): void {
+    if (guessed === 0) return;
+    this.#length = right === guessed ? Math.min(this.longest, 2 * guessed) : Math.max(2, right + 1);
+    this.#length = Math.min(this.#length, this.longest);
+    this.#wrong = right === 0 ? Math.min(this.#wrong + 1, LONGEST_PAUSE) : 0;
+    this.#pause = PAUSE * this.#wrong;
+  }
+}
+
+function rowBefore(tokens: readonly number[], end: number, length: number): string {
+  return tokens.slice(Math.max(0, end - length), end).join(" ");
 }

@@ -145,16 +145,18 @@ export class LlamaEngine {
   #saving: Promise<void> | undefined;
 
   private constructor(
-    private readonly modelName: string,
     readonly file: LlamaFile,
-    private readonly context: LlamaContext,
-    sequences: number,
-    private readonly unheldKeywords: "refuse" | "warn",
-    private readonly warn: (message: string) => void,
-    private readonly prefixes: LlamaPrefixes | undefined,
+    private readonly parts: {
+      readonly modelName: string;
+      readonly context: LlamaContext;
+      readonly sequences: number;
+      readonly unheldKeywords: "refuse" | "warn";
+      readonly warn: (message: string) => void;
+      readonly prefixes: LlamaPrefixes | undefined;
+    },
   ) {
-    const { model } = file;
-    this.vocabulary = new LlamaVocabulary(model);
+    const { context, sequences } = parts;
+    this.vocabulary = new LlamaVocabulary(file.model);
     this.template = this.#readTemplate();
     this.#all = Array.from({ length: sequences }, () => context.getSequence());
     this.#free = [...this.#all];
@@ -183,7 +185,7 @@ export class LlamaEngine {
         ...(batchSize !== undefined && { batchSize }),
       });
       const prefixes = await openPrefixes(options, file, warn);
-      return new LlamaEngine(modelName, file, context, sequences, unheldKeywords, warn, prefixes);
+      return new LlamaEngine(file, { modelName, context, sequences, unheldKeywords, warn, prefixes });
     } catch (error) {
       await file.close();
       if (error instanceof TritonError) throw error;
@@ -199,16 +201,16 @@ export class LlamaEngine {
     if (text === undefined) return undefined;
     try {
       const names = { bosToken: tokens.bosString ?? "", eosToken: tokens.eosString ?? "" };
-      return ChatTemplate.from(text, { ...names, modelName: this.modelName });
+      return ChatTemplate.from(text, { ...names, modelName: this.parts.modelName });
     } catch (error) {
-      this.warn(`model '${this.modelName}' takes no chats: ${TritonError.from(error).message}`);
+      this.parts.warn(`model '${this.parts.modelName}' takes no chats: ${TritonError.from(error).message}`);
       return undefined;
     }
   }
 
   /** Tokens that a prompt and its text may have together. */
   get contextLength(): number {
-    return this.context.contextSize;
+    return this.parts.context.contextSize;
   }
 
   /** Tokens in all slots, those of past texts included, which later prompts may begin with. */
@@ -228,10 +230,10 @@ export class LlamaEngine {
   async takeSequence(prompt: readonly LlamaToken[]): Promise<LlamaSequence> {
     const sequence = this.#takeFree(prompt);
     this.#unsaved.delete(sequence);
-    if (this.prefixes === undefined) return sequence;
+    if (this.parts.prefixes === undefined) return sequence;
     try {
       const known = commonBeginning(sequence.contextTokens, prompt);
-      await this.prefixes.load(sequence, prompt, known);
+      await this.parts.prefixes.load(sequence, prompt, known);
       return sequence;
     } catch (error) {
       this.returnSequence(sequence);
@@ -253,7 +255,7 @@ export class LlamaEngine {
   /** @param promptLength tokens of the prompt that it has computed */
   returnSequence(sequence: LlamaSequence, promptLength = 0): void {
     this.#free.push(sequence);
-    if (this.prefixes === undefined) return;
+    if (this.parts.prefixes === undefined) return;
     this.#unsaved.set(sequence, promptLength);
     this.#saving ??= this.#save();
   }
@@ -263,7 +265,7 @@ export class LlamaEngine {
     for (let next = this.#nextUnsaved(); next !== undefined; next = this.#nextUnsaved()) {
       const [sequence, promptLength] = next;
       this.#unsaved.delete(sequence);
-      await this.prefixes?.save(sequence, promptLength);
+      await this.parts.prefixes?.save(sequence, promptLength);
     }
     this.#saving = undefined;
   }
@@ -278,7 +280,7 @@ export class LlamaEngine {
    * @throws TritonError INVALID_ARG if the prompt or its text is too long
    */
   encode(request: TextRequest): LlamaPrompt {
-    const { modelName } = this;
+    const { modelName } = this.parts;
     const tokens = request.promptTokens ?? this.#tokenizeWithin(request);
     this.vocabulary.checkTokens(tokens, modelName);
     if (tokens.length === 0) {
@@ -293,7 +295,8 @@ export class LlamaEngine {
    * @throws TritonError INVALID_ARG if they do not fit beside a prompt
    */
   #textLength({ sampling }: TextRequest, length: number, atLeast: string): number {
-    const { modelName, contextLength } = this;
+    const { modelName } = this.parts;
+    const { contextLength } = this;
     if (length >= contextLength) {
       const text = `prompt of model '${modelName}': expected at most ${contextLength - 1} tokens, because the context has ${contextLength} tokens, got ${atLeast}${length}`;
       throw errorFor("CONTEXT_LENGTH_EXCEEDED", text);
@@ -337,7 +340,7 @@ export class LlamaEngine {
   ): Promise<{ readonly template: ChatTemplate; readonly prompt: string }> {
     const { template } = this;
     if (template === undefined) {
-      const text = `messages to model '${this.modelName}': expected a chat template in the GGUF file, got none; send 'text_input'`;
+      const text = `messages to model '${this.parts.modelName}': expected a chat template in the GGUF file, got none; send 'text_input'`;
       throw errorFor("MODEL_NOT_SUPPORTED", text);
     }
     const { messages = [], tools, templateVariables: variables, addGenerationPrompt } = request;
@@ -347,7 +350,7 @@ export class LlamaEngine {
 
   /** The error for tools of a request, if the template does not show how the model writes their calls. */
   showsNoCalls(): TritonError {
-    const text = `tools of a request to model '${this.modelName}': expected a chat template in the GGUF file that shows how the model writes calls, got one without; leave 'tools' out, or set 'tool_choice' to required`;
+    const text = `tools of a request to model '${this.parts.modelName}': expected a chat template in the GGUF file that shows how the model writes calls, got one without; leave 'tools' out, or set 'tool_choice' to required`;
     return errorFor("MODEL_NOT_SUPPORTED", text);
   }
 
@@ -358,7 +361,8 @@ export class LlamaEngine {
    * CANCELLED when the signal aborts
    */
   structured(format: ResponseFormat, signal: AbortSignal): Promise<TokenConstraint | undefined> {
-    const { vocabulary, unheldKeywords, warn } = this;
+    const { vocabulary } = this;
+    const { unheldKeywords, warn } = this.parts;
     this.#structured ??= new StructuredOutput(
       vocabulary.forConstraints(),
       vocabulary.endTokens,

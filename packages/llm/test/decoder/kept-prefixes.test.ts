@@ -203,7 +203,12 @@ describe("the files of prefixes", () => {
   const tokens = Array.from({ length: 150 }, (_, i) => i * 3);
   const keep = async (model: string, datatype: "FP32" | "FP16", ...entries: CachedPrefix[]) => {
     const directory = await PrefixDirectory.open(folder, 100_000, (text) => void warnings.push(text));
-    return new KeptPrefixes(directory, layout(datatype), model, { entries }, () => false);
+    return new KeptPrefixes(directory, {
+      layout: layout(datatype),
+      model,
+      cache: { entries },
+      isBusy: () => false,
+    });
   };
 
   it.each(["FP32", "FP16"] as const)("give back keys and values of %s bit by bit", async (datatype) => {
@@ -267,14 +272,13 @@ describe("the files of prefixes", () => {
         (text) => void warnings.push(text),
         () => now,
       );
-      return new KeptPrefixes(
-        directory,
-        layout("FP32"),
-        "a",
-        { entries },
-        () => false,
-        () => now,
-      );
+      return new KeptPrefixes(directory, {
+        layout: layout("FP32"),
+        model: "a",
+        cache: { entries },
+        isBusy: () => false,
+        now: () => now,
+      });
     };
     const prompts = Array.from({ length: 6 }, (_, i) => tokens.map((token) => token + i));
     for (const prompt of prompts) {
@@ -340,14 +344,13 @@ describe("the files of prefixes", () => {
     let now = 0;
     const directory = await PrefixDirectory.open(folder, 100_000, (text) => void warnings.push(text));
     const entries = [computed(tokens, "FP32")];
-    const kept = new KeptPrefixes(
-      directory,
-      layout("FP32"),
-      "a",
-      { entries },
-      () => true,
-      () => now++,
-    );
+    const kept = new KeptPrefixes(directory, {
+      layout: layout("FP32"),
+      model: "a",
+      cache: { entries },
+      isBusy: () => true,
+      now: () => now++,
+    });
     await kept.save();
     expect(files().length).toBe(1);
     await kept.save();

@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { PromptLookup } from "../../src/decoder/prompt-lookup.js";
+import { PromptLookup } from "../../src/decoder/running-text.js";
 import { type CopyWish, copyTexts } from "../support/copying-graph.js";
 import { STORIES } from "../support/stories.js";
 import { StoryTeller, type Wish } from "../support/story-teller.js";

@@ -132,14 +132,14 @@ export async function copyTexts(
   };
   const given = prefillTokens === "measured" ? undefined : prefillTokens;
   const limits = { contextLength, maxRunning: 32, prefillTokens: given, cachedTokens: 1000, pads };
-  const engine = new GenerationEngine(
-    graph as unknown as OnnxSession,
-    description,
-    new KvBudget(kvTokens),
+  const engine = new GenerationEngine({
+    session: graph as unknown as OnnxSession,
+    graph: description,
+    budget: new KvBudget(kvTokens),
     limits,
-    () => {},
-    () => graph.clock,
-  );
+    sendReport: () => {},
+    now: () => graph.clock,
+  });
   const faults: Error[] = [];
   const times: number[][] = [];
   const late = new Map<number, RunningText>();
@@ -156,17 +156,16 @@ export async function copyTexts(
       TOKENIZER,
       prompt.length,
     );
-    const text = new RunningText(
+    const text = new RunningText({
       prompt,
       maxTokens,
       sampling,
-      [],
-      undefined,
-      "all",
-      TOKENIZER,
+      endTokens: [],
+      shown: "all",
+      tokenizer: TOKENIZER,
       responses,
       lookupTokens,
-    );
+    });
     const own: number[] = [];
     times.push(own);
     responses.addToken = () => {
