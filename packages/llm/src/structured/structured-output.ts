@@ -63,7 +63,7 @@ export class StructuredOutput {
     try {
       const first = await allowed;
       if (first.warning !== undefined) this.warnUnheld?.(`${first.warning}: texts may break them`);
-      return new GrammarConstraint(thread, text, first, this.endTokens);
+      return new TokenConstraint(thread, text, first, this.endTokens);
     } finally {
       signal?.removeEventListener("abort", leave);
     }
@@ -104,38 +104,14 @@ function jsonOf(format: ResponseFormat): string {
  * if (constraint.accept(token)) return "stop";
  * ```
  */
-export interface TokenConstraint {
-  /**
-   * Resolves to the tokens that the next step may sample: bit `id & 31` of word `id >> 5` is 1 if the token is allowed.
-   * The mask has at least one bit set until the constraint is finished, and bits for the whole width of the logits.
-   * Called right after {@link accept}, it need not wait for the next scores. Two calls without `accept` between them
-   * give the same array, which must not be changed.
-   *
-   * @throws TritonError INTERNAL once the constraint is finished or released, and if the thread of the grammars has
-   * ended; INVALID_ARG if the next tokens take too many steps or bytes to find
-   */
-  allowed(): Promise<Int32Array>;
-  /**
-   * Takes the token that was sampled by the mask of {@link allowed}. Returns {@link finished}.
-   *
-   * @throws TritonError INTERNAL if the mask did not allow the token, or was not awaited
-   */
-  accept(token: number): boolean;
-  /** True if {@link allowed} need not wait. */
-  readonly isKnown: boolean;
-  /** True once an end token was accepted. */
-  readonly finished: boolean;
-  /** Frees the memory of the grammar's state. A second call does nothing. */
-  release(): void;
-}
-
-class GrammarConstraint implements TokenConstraint {
+export class TokenConstraint {
   /** The tokens of the next step once they are known. */
   #allowed: AllowedTokens | undefined;
   #mask: Promise<Int32Array>;
   /** Tokens that the thread does not know of yet. */
   #tokens: number[] = [];
   #isReleased = false;
+  /** True once an end token was accepted. */
   finished = false;
 
   constructor(
@@ -148,15 +124,30 @@ class GrammarConstraint implements TokenConstraint {
     this.#mask = Promise.resolve(first.mask);
   }
 
+  /** True if {@link allowed} need not wait. */
   get isKnown(): boolean {
     return this.#allowed !== undefined;
   }
 
+  /**
+   * Resolves to the tokens that the next step may sample: bit `id & 31` of word `id >> 5` is 1 if the token is allowed.
+   * The mask has at least one bit set until the constraint is finished, and bits for the whole width of the logits.
+   * Called right after {@link accept}, it need not wait for the next scores. Two calls without `accept` between them
+   * give the same array, which must not be changed.
+   *
+   * @throws TritonError INTERNAL once the constraint is finished or released, and if the thread of the grammars has
+   * ended; INVALID_ARG if the next tokens take too many steps or bytes to find
+   */
   async allowed(): Promise<Int32Array> {
     this.#checkOpen();
     return this.#mask;
   }
 
+  /**
+   * Takes the token that was sampled by the mask of {@link allowed}. Returns {@link finished}.
+   *
+   * @throws TritonError INTERNAL if the mask did not allow the token, or was not awaited
+   */
   accept(token: number): boolean {
     this.#checkOpen();
     const before = this.#allowed;
@@ -190,6 +181,7 @@ class GrammarConstraint implements TokenConstraint {
     this.#tokens = [];
   }
 
+  /** Frees the memory of the grammar's state. A second call does nothing. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
