@@ -1,19 +1,40 @@
 import type { Extension } from "@tritonjs/core/extension";
 import type { OptionValues } from "../options/options.js";
+import type { SpanSettings } from "./span-tracer.js";
+
+/** What the server is started with. */
+export interface CommandLine {
+  readonly values: OptionValues;
+  readonly environment: NodeJS.ProcessEnv;
+  /** Settings of spans, where the trace mode is "opentelemetry". */
+  readonly spans: SpanSettings | undefined;
+  /** Writes an error of a part of the server to its log. */
+  logError(part: string, message: string): void;
+}
 
 /** An extension that the command knows. */
 interface KnownExtension {
-  /** Whether the command line, or a model that it may serve, can ask for the extension. */
-  asked(values: OptionValues): boolean;
-  load(values: OptionValues): Promise<Extension>;
+  /**
+   * Whether something asks for the extension: an option, the machine, or a parameter that a model may have. Models load
+   * while the server runs, so an extension that parameters ask for is loaded for every server.
+   */
+  asked(given: CommandLine): boolean;
+  load(given: CommandLine): Promise<Extension>;
 }
 
-/** The extensions of the command. No other file of it names them. */
+/** The extensions of the command. No other file of the command names them, and a server loads those that are asked for. */
 const KNOWN: readonly KnownExtension[] = [
   {
-    // The parameters of a model can ask for it while the server runs.
+    asked: ({ spans }) => spans !== undefined,
+    async load({ spans, logError }) {
+      const { loadSpanTracer } = await import("./span-tracer.js");
+      return loadSpanTracer(spans!, (message) => logError("tracer", message));
+    },
+  },
+  {
+    // The parameters of a model can ask for it.
     asked: () => true,
-    async load(values) {
+    async load({ values }) {
       const { modelsOnDemand } = await import("@tritonjs/operations/on-demand");
       const { "model-ttl-secs": modelTtlSecs, "model-memory-budget-mb": modelMemoryBudgetMb } = values;
       return modelsOnDemand({
@@ -24,15 +45,8 @@ const KNOWN: readonly KnownExtension[] = [
     },
   },
   {
-    asked: (values) => values["capture-directory"] !== "",
-    async load(values) {
-      const { capture } = await import("@tritonjs/operations/capture");
-      return capture({ directory: values["capture-directory"], rate: values["capture-rate"] });
-    },
-  },
-  {
-    asked: (values) => values["scheduling-tape"] !== "" || values["scheduling-ring"] > 0,
-    async load({ "scheduling-tape": file, "scheduling-ring": seconds }) {
+    asked: ({ values }) => values["scheduling-tape"] !== "" || values["scheduling-ring"] > 0,
+    async load({ values: { "scheduling-tape": file, "scheduling-ring": seconds } }) {
       const { recordScheduling } = await import("@tritonjs/operations/time-travel");
       return recordScheduling({
         ...(file !== "" && { file }),
@@ -40,9 +54,20 @@ const KNOWN: readonly KnownExtension[] = [
       });
     },
   },
+  {
+    asked: ({ values }) => values["capture-directory"] !== "",
+    async load({ values }) {
+      const { capture } = await import("@tritonjs/operations/capture");
+      return capture({ directory: values["capture-directory"], rate: values["capture-rate"] });
+    },
+  },
 ];
 
-/** Loads the extensions that a command line asks for. @throws TritonError for options that they cannot have */
-export function loadExtensions(values: OptionValues): Promise<Extension[]> {
-  return Promise.all(KNOWN.filter(({ asked }) => asked(values)).map(({ load }) => load(values)));
+/**
+ * Loads the extensions that a command line asks for.
+ *
+ * @throws TritonError for settings that they cannot have, or a package that is not installed
+ */
+export function loadExtensions(given: CommandLine): Promise<Extension[]> {
+  return Promise.all(KNOWN.filter(({ asked }) => asked(given)).map(({ load }) => load(given)));
 }

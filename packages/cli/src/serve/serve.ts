@@ -19,7 +19,6 @@ import {
   StartError,
 } from "./open-frontends.js";
 import { keepHeapRoom, limitMalloc, returnFreeMemory } from "./process-memory.js";
-import { loadSpanTracer } from "./span-tracer.js";
 import { metricsComplaints, repositoryPaths, traceSettings, tritonSettings } from "./triton-settings.js";
 
 const PROGRESS_SECONDS = 10;
@@ -54,13 +53,16 @@ export async function serve(
   try {
     const pages = values.dashboard ? await openDashboard(values) : undefined;
     const frontends = await openChosenFrontends(values, pages, await openOpenAi(values));
-    const tracer =
-      traces.spans &&
-      (await loadSpanTracer(traces.spans, (message) => triton?.service.log.of("tracer").error(message)));
+    const known = await loadExtensions({
+      values,
+      environment: terminal.environment,
+      spans: traces.spans,
+      logError: (part, message) => triton?.service.log.of(part).error(message),
+    });
     triton = new Triton({
       ...tritonSettings(values, logger, await classModels(values.model)),
       trace: traces.options,
-      extensions: [...(tracer ? [tracer] : []), ...(await loadExtensions(values))],
+      extensions: known,
       ...extensions,
     });
     for (const complaint of metricsComplaints(values["metrics-config"])) {
