@@ -28,7 +28,7 @@ const TURN_MS = 400;
  */
 export async function turnsOfModels(repository, names, { rounds, concurrency }) {
   const logger = { error: console.error, warn() {}, info() {}, debug() {} };
-  const triton = new Triton({ modelRepository: repository, logger, allowGpuMetrics: false });
+  const triton = new Triton({ modelRepository: repository, logger });
   try {
     await triton.ready();
     const rates = new Map(names.map((name) => [name, []]));

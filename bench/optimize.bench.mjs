@@ -123,7 +123,7 @@ async function compare(name, { file, batchSizes, options = {} }) {
   const { data } = JSON.parse(readFileSync(join(served, "samples.json"), "utf8"));
   const repository = await writeForms(name, model, variants, { data, batchSizes });
   const logger = { error: console.error, warn() {}, info() {}, debug() {} };
-  const triton = new Triton({ modelRepository: repository, logger, allowGpuMetrics: false });
+  const triton = new Triton({ modelRepository: repository, logger });
   try {
     await triton.ready();
     const loads = loadsOf(triton, repository, data, batchSizes);

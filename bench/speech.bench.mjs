@@ -9,6 +9,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
+import { gpu } from "@tritonjs/backends/gpu";
 import { audio, ctcDecoder } from "@tritonjs/backends/media";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Triton } from "@tritonjs/core";
@@ -173,7 +174,11 @@ function filesIn(folder, name, networks) {
 }
 
 async function measureNetwork(files) {
-  const triton = new Triton({ modelRepository: files.repository, gpuFallback: "cpu", logger });
+  const triton = new Triton({
+    modelRepository: files.repository,
+    extensions: [gpu({ fallback: "cpu" })],
+    logger,
+  });
   await triton.ready();
   const { hear, transcribe, encoder } = bindSteps(triton, files);
   const features = [];
@@ -245,7 +250,7 @@ async function measureStreams() {
   const repositories = ["models", "steps", "streaming"].map(file);
   const triton = new Triton({
     modelRepository: repositories,
-    gpuFallback: "cpu",
+    extensions: [gpu({ fallback: "cpu" })],
     logger,
   });
   await triton.ready();

@@ -64,6 +64,7 @@ const ORDER = {
   backends: [
     "protobuf-schema.ts",
     "onnx-telemetry.ts",
+    "gpu",
     "trees",
     "media",
     "remote",

@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gpu } from "@tritonjs/backends/gpu";
 import { diagnoseGpus, onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Tensor, Triton } from "@tritonjs/core";
 import { onnxModels } from "../support/onnx-models.mjs";
@@ -95,7 +96,7 @@ async function memory(provider, seconds) {
   let expected;
   for (const [name, { pools, options }] of Object.entries(KEPT)) {
     const warnings = [];
-    const triton = new Triton(pools);
+    const triton = new Triton({ extensions: [gpu(pools)] });
     try {
       const asked = provider === "cuda" ? { name: provider, ...options } : provider;
       const model = triton.bind({

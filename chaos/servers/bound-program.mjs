@@ -23,7 +23,6 @@ const triton = new Triton({
   logger: { error: line("E"), warn: line("W"), info: line("I"), debug() {} },
   modelRepository: join(folder, "controlled"),
   modelControlMode: "explicit",
-  allowGpuMetrics: false,
   ...(redis === undefined ? {} : { responseCache: redisCache({ url: redis, lookupTimeoutMs: 200 }) }),
 });
 

@@ -1,3 +1,4 @@
+import { gpu } from "@tritonjs/backends/gpu";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Triton, TritonError } from "@tritonjs/core";
 
@@ -8,9 +9,9 @@ import { Triton, TritonError } from "@tritonjs/core";
  *   GPUS=0 npm start    names the GPU of another maker than NVIDIA, which is not looked for
  */
 
-const gpus = process.env.GPUS?.split(",").map(Number);
+const numbers = process.env.GPUS?.split(",").map(Number);
 await using triton = new Triton({
-  ...(gpus && { gpus }),
+  extensions: [gpu(numbers && { numbers })],
   logger: { error: console.error, warn: console.log, info() {}, debug() {} },
 });
 

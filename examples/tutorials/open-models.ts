@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { gpu } from "@tritonjs/backends/gpu";
 import { InferenceServerClient } from "@tritonjs/client/http";
 import { type Substitute, Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
@@ -31,7 +32,7 @@ export class OpenModels implements AsyncDisposable {
       modelControlMode: "explicit",
       loadModel: names,
       substitutes,
-      gpuFallback: "cpu",
+      extensions: [gpu({ fallback: "cpu" })],
       security: { restrictedEndpoints: [] },
       logInfo: false,
       // The rules also name models that are not loaded here.

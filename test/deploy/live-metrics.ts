@@ -1,3 +1,4 @@
+import { gpu } from "@tritonjs/backends/gpu";
 import { batch, Triton } from "@tritonjs/core";
 import { fakeNvidiaSmi } from "../support/fake-nvidia-smi.js";
 import { identityConfig, RepositoryOnDisk } from "../support/repository-on-disk.js";
@@ -9,7 +10,11 @@ const OF_TARGET = ["job", "instance"];
 export async function liveMetrics(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   await using _driver = await fakeNvidiaSmi("echo '0, GPU-a, 50, 1024, 512, 100.0, 700.0'");
   await using models = await RepositoryOnDisk.create({ "m/config.pbtxt": identityConfig(), "m/1/": "" });
-  const triton = new Triton({ modelRepository: models.path, responseCache: { byteSize: 1024 * 1024 } });
+  const triton = new Triton({
+    modelRepository: models.path,
+    responseCache: { byteSize: 1024 * 1024 },
+    extensions: [gpu()],
+  });
   const model = triton.bind({
     modelName: "double",
     inputs: [{ name: "x", dtype: "FP32", shape: [1] }],

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { gpu } from "@tritonjs/backends/gpu";
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import { Triton } from "@tritonjs/core";
@@ -72,7 +73,7 @@ describe.skipIf(!hasPython)(`the example speech-recognition${withoutPython}`, ()
   let httpUrl: string;
   let grpcUrl: string;
   beforeAll(async () => {
-    const options = { gpuFallback: "cpu", backendConfig: patientPython } as const;
+    const options = { extensions: [gpu({ fallback: "cpu" })], backendConfig: patientPython };
     triton = new Triton({ modelRepository: repositories, ...options });
     await triton.ready();
     const { addresses } = await triton.serve({
@@ -353,7 +354,11 @@ describe.skipIf(!hasPython)(`the example speech-recognition${withoutPython}`, ()
     it("go on after a pause shorter than the longest idle time, and are over after a longer one", async () => {
       const clock = new VirtualClock();
       const repository = join(folder, "streaming");
-      await using server = new Triton({ modelRepository: repository, gpuFallback: "cpu", clock });
+      await using server = new Triton({
+        modelRepository: repository,
+        extensions: [gpu({ fallback: "cpu" })],
+        clock,
+      });
       // Deferred calls wait for the clock to settle.
       const played = async <T>(call: Promise<T>): Promise<T> => {
         let isOver = false;

@@ -1,6 +1,7 @@
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { gpu } from "@tritonjs/backends/gpu";
 import { makeVariant, OnnxModel, prepareModel, writeVariant } from "@tritonjs/backends/optimize";
 import { Triton } from "@tritonjs/core";
 import { tokenizer } from "@tritonjs/llm";
@@ -189,7 +190,7 @@ describe("forms of the speech networks hear the same words", { timeout: 300_000 
     const modelRepository = ["models", "steps"].map((part) => join(place, part));
     await using triton = new Triton({
       modelRepository,
-      gpuFallback: "cpu",
+      extensions: [gpu({ fallback: "cpu" })],
       logInfo: false,
       logWarning: false,
     });

@@ -18,7 +18,7 @@ ort.env.wasm.numThreads = 1;
 let opened;
 
 async function open() {
-  const triton = new Triton({ gpus: [], requestMemory: { byteSize: 64e6 } });
+  const triton = new Triton({ requestMemory: { byteSize: 64e6 } });
   triton.bind({
     modelName: "double",
     inputs: [{ name: "x", dtype: "FP32", shape: [-1] }],

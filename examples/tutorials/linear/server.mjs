@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { gpu } from "@tritonjs/backends/gpu";
 import { batch, Triton } from "@tritonjs/core";
 
 /*
@@ -19,7 +20,7 @@ const triton = new Triton({
   httpPort: Number(values.port),
   allowGrpc: false,
   allowMetrics: false,
-  gpuFallback: "cpu",
+  extensions: [gpu({ fallback: "cpu" })],
 });
 const linear = triton.bind({
   modelName: "Linear",

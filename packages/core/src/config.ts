@@ -4,7 +4,7 @@ import { TritonError } from "@tritonjs/protocol";
 import { loadBackend } from "./backends/find-backend.js";
 import { planBinding } from "./bind/plan-binding.js";
 import { planModule } from "./bind/plan-module.js";
-import { listedGpus } from "./config/gpus.js";
+import { NO_GPUS } from "./config/gpus.js";
 import type { Backend } from "./instance/backend.js";
 import { Findings, type ModelInspection } from "./repository/inspect-repository.js";
 
@@ -50,7 +50,7 @@ export async function inspectModelFile(path: string, name?: string): Promise<Mod
     const { backend } = (await modelFileBackend(file)) ?? {};
     if (backend === undefined) return undefined;
     const options = { modelName, inferFunc: backend };
-    const { config, labels } = planBinding(options, () => false, listedGpus([]), planModule);
+    const { config, labels } = planBinding(options, () => false, NO_GPUS, planModule);
     return { ...inspection, config, labels };
   } catch (error) {
     findings.addLines("error", file, TritonError.from(error).message);

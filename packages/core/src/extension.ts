@@ -2,6 +2,13 @@
  * `@tritonjs/core/extension`: the seams on which extensions of a server stand.
  */
 
+export type {
+  GpuRegionRequest,
+  GpuRegions,
+  Gpus,
+  HoldGpuMemory,
+  MappedGpuMemory,
+} from "./config/gpus.js";
 export {
   ENDPOINT_GROUPS,
   type EndpointGroup,

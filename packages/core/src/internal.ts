@@ -107,9 +107,6 @@ export type {
   ObservedModel,
   ServerInspector,
 } from "./service/server-inspector.js";
-export type { CudaPools, ExportedMemory, PinnedMemory, PoolMemory } from "./shared-memory/cuda-pools.js";
-export type { CudaStream } from "./shared-memory/cuda-runtime.js";
-export { CudaSource } from "./shared-memory/cuda-source.js";
 export {
   type RegionRange,
   type RequestedRange,

@@ -1,4 +1,4 @@
-import type { CudaPools, Tensors } from "@tritonjs/core/internal";
+import type { Tensors } from "@tritonjs/core/internal";
 import {
   elementByteSize,
   elementCount,
@@ -11,6 +11,7 @@ import {
   toOnnxType,
   typedArrayFor,
 } from "@tritonjs/protocol";
+import type { CudaPools } from "../gpu/cuda-pools.js";
 import { CudaGraphs } from "./cuda-graphs.js";
 import { type BoundTensor, type Bucket, DeviceBuffers, placeOf } from "./device-buffers.js";
 import { DeviceCopies, type PlacedShape, SMALL_BYTES } from "./device-copies.js";

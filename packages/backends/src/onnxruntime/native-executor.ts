@@ -7,6 +7,7 @@ import {
 } from "@tritonjs/core/backend";
 import { joinInputsIn, requestedBy, type Tensors, totalRows } from "@tritonjs/core/internal";
 import { errorFor, type ModelConfig, type Tensor, TritonError } from "@tritonjs/protocol";
+import { poolsOf } from "../gpu/server-gpus.js";
 import { BoundRun } from "./bound-run.js";
 import { withDefaults } from "./default-inputs.js";
 import { NativeRun } from "./native-run.js";
@@ -60,7 +61,7 @@ export class NativeExecutor implements Executor {
       this.#run =
         session.deviceMemory === undefined
           ? new NativeRun(session, data, this.#config)
-          : new BoundRun(session, data, this.#config, this.context.cuda);
+          : new BoundRun(session, data, this.#config, poolsOf(this.context.gpus));
       const { version: onnxRuntime, file: library } = this.api;
       const [executionProvider] = session.providers;
       this.#properties = { executionProvider: executionProvider!, engine: "native", onnxRuntime, library };

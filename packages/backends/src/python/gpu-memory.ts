@@ -1,5 +1,7 @@
-import { type CudaPools, CudaSource, type CudaStream, type ExportedMemory } from "@tritonjs/core/internal";
 import { type DataType, type HeldCudaMemory, type Shape, Tensor, TritonError } from "@tritonjs/protocol";
+import type { CudaPools, ExportedMemory } from "../gpu/cuda-pools.js";
+import type { CudaStream } from "../gpu/cuda-runtime.js";
+import { CudaSource } from "../gpu/cuda-source.js";
 
 /** A tensor of a frame that is in memory of a GPU. The process maps the memory by its handle. */
 export interface GpuPlace {

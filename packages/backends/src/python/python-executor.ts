@@ -26,6 +26,7 @@ import {
   type Tensor,
   TritonError,
 } from "@tritonjs/protocol";
+import { poolsOf } from "../gpu/server-gpus.js";
 import { readTensors } from "./frames.js";
 import { type GpuPlace, PythonGpuMemory } from "./gpu-memory.js";
 import {
@@ -151,8 +152,8 @@ export class PythonExecutor implements Executor {
       this.#python = found;
       this.settings = { ...this.settings, python: found.program };
     }
-    const { info, hostPolicy, clock, log, cuda } = this.context;
-    const gpuLibrary = this.#wantsGpu ? cuda?.libraryFile : undefined;
+    const { info, hostPolicy, clock, log, gpus } = this.context;
+    const gpuLibrary = this.#wantsGpu ? poolsOf(gpus)?.libraryFile : undefined;
     const session = new PythonSession({
       settings: this.settings,
       modelName: info.modelName,
@@ -190,9 +191,9 @@ export class PythonExecutor implements Executor {
 
   #shareGpus(session: PythonSession, library: string | undefined): void {
     if (!this.#wantsGpu) return;
-    const { info, log, cuda } = this.context;
+    const { info, log, gpus } = this.context;
     if (session.gpu === true) {
-      this.#gpu ??= new PythonGpuMemory(cuda!);
+      this.#gpu ??= new PythonGpuMemory(poolsOf(gpus)!);
       return;
     }
     if (this.#warned.has("")) return;

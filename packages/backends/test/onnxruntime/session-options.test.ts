@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import { gpu } from "@tritonjs/backends/gpu";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { type Logger, Triton } from "@tritonjs/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -274,7 +275,7 @@ function keeping(warnings: string[]): Logger {
 describe.skipIf(process.platform === "win32")("on a machine with two GPUs", () => {
   it("instances run on each listed GPU, with Triton's names, and know their device", async () => {
     await using _ = await fakeNvidiaSmi(gpuList(2));
-    await using triton = new Triton();
+    await using triton = new Triton({ extensions: [gpu()] });
     const handle = triton.bind({
       ...device,
       config: { maxBatchSize: 1, instanceGroup: { kind: "KIND_GPU", count: 1, gpus: [0, 1] } },
@@ -294,7 +295,7 @@ describe.skipIf(process.platform === "win32")("on a machine with two GPUs", () =
 
   it("a group without a list uses all GPUs", async () => {
     await using _ = await fakeNvidiaSmi(gpuList(2));
-    await using triton = new Triton();
+    await using triton = new Triton({ extensions: [gpu()] });
     const handle = triton.bind({ ...device, config: { instanceGroup: { kind: "KIND_GPU", count: 2 } } });
     expect(handle.instances().map(({ name, deviceId }) => `${name} ${deviceId}`)).toEqual([
       "m_0_0 0",
@@ -306,7 +307,7 @@ describe.skipIf(process.platform === "win32")("on a machine with two GPUs", () =
 
   it("a missing GPU is rejected with Triton's text", async () => {
     await using _ = await fakeNvidiaSmi(gpuList(2));
-    await using triton = new Triton();
+    await using triton = new Triton({ extensions: [gpu()] });
     const bind = () => triton.bind({ ...device, config: { instanceGroup: { kind: "KIND_GPU", gpus: [2] } } });
     expect(thrownBy(bind)).toContain(
       "instance group m_0 of model m specifies invalid or unsupported gpu id 2. The GPUs are: 0, 1",
@@ -318,7 +319,7 @@ describe.skipIf(process.platform === "win32")("on a machine without a GPU", () =
   it("KIND_GPU is rejected with Triton's text, and the reason is logged", async () => {
     await using _ = await fakeNvidiaSmi('echo "No devices were found"; exit 6');
     const warnings: string[] = [];
-    await using triton = new Triton({ logger: keeping(warnings) });
+    await using triton = new Triton({ logger: keeping(warnings), extensions: [gpu()] });
     const bind = () => triton.bind({ ...device, config: { instanceGroup: { kind: "KIND_GPU" } } });
     expect(thrownBy(bind)).toContain(
       "instance group m_0 of model m has kind KIND_GPU but no GPUs are available",
@@ -332,7 +333,7 @@ describe.skipIf(process.platform === "win32")("on a machine without a GPU", () =
   it("KIND_AUTO runs on the CPU, and GPUs are not looked for unless a group lists some", async () => {
     await using _ = await fakeNvidiaSmi("exit 3");
     const warnings: string[] = [];
-    await using triton = new Triton({ logger: keeping(warnings) });
+    await using triton = new Triton({ logger: keeping(warnings), extensions: [gpu()] });
     const plain = triton.bind({ ...device, config: { instanceGroup: { count: 1 } } });
     await plain.ready();
     expect(warnings).toEqual([]);
@@ -358,6 +359,7 @@ describe.skipIf(process.platform === "win32")("on a machine without a GPU", () =
       modelRepository: models.path,
       exitOnError: false,
       logger: keeping(warnings),
+      extensions: [gpu()],
     });
     await triton.ready();
     const index = await triton.service.repositoryIndex(false);
@@ -378,7 +380,7 @@ describe.skipIf(process.platform === "win32")("on a machine without a GPU", () =
 describe("an ONNX model on a GPU", () => {
   it("runs with CUDA where it works, and otherwise on the CPU with a warning that names the reason", async () => {
     const warnings: string[] = [];
-    await using triton = new Triton({ gpus: [0, 1] });
+    await using triton = new Triton({ extensions: [gpu({ numbers: [0, 1] })] });
     const handle = triton.bind({
       modelName: "m",
       inferFunc: onnxruntime({
@@ -400,7 +402,7 @@ describe("an ONNX model on a GPU", () => {
   });
 
   it("is not loaded when it requires CUDA and CUDA does not work", async () => {
-    await using triton = new Triton({ gpus: [0] });
+    await using triton = new Triton({ extensions: [gpu({ numbers: [0] })] });
     const handle = triton.bind({
       modelName: "m",
       inferFunc: onnxruntime({ model: identityOnnx("FLOAT", ["n"]), strictProviders: true }),
@@ -439,7 +441,7 @@ beforeAll(async () => {
   triton = new Triton({
     modelRepository: models.path,
     exitOnError: false,
-    gpus: [0],
+    extensions: [gpu({ numbers: [0] })],
     logger: { error: write, warn: write, info: write, debug: write },
   });
   await triton.ready();

@@ -14,6 +14,7 @@ import { matrixOnnx } from "../../../../test/support/onnx-models.js";
 import { outcomeOf } from "../../../../test/support/outcome.js";
 import { hasPython, withoutPython } from "../../../../test/support/python.js";
 import type { ModelVersion } from "../../../core/src/model/model-version.js";
+import { gpu } from "../../src/gpu/index.js";
 import { onnxruntime } from "../../src/onnxruntime/index.js";
 import { type RecordingLibrary, recordingLibrary } from "../onnxruntime/native/recording-library.js";
 import { modelClass, PythonServer } from "./python-server.js";
@@ -160,6 +161,7 @@ describe.skipIf(cCompiler === undefined || !hasPython)(
       recording = recordingLibrary({ providers: ["CUDAExecutionProvider"], failing });
       server = await PythonServer.start(models, {
         allowClientSharedMemory: true,
+        extensions: [gpu()],
         security: { restrictedEndpoints: [] },
       });
       for (const name of ["twice", "again"]) {

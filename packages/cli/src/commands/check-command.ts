@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { gpu, machineGpus } from "@tritonjs/backends/gpu";
 import { Triton, type TritonOptions } from "@tritonjs/core";
 import { inspectRepository, modelFileBackend, toConfigJson } from "@tritonjs/core/config";
 import type { CheckedModel, CheckModelOptions, CheckName, ModelReport } from "@tritonjs/core/testing";
@@ -104,10 +105,12 @@ interface OpenedModel {
   model(this: void): CheckedModel;
 }
 
-const QUIET: TritonOptions = {
+/** Options of a server of this check. */
+const quiet = (): TritonOptions => ({
   logger: { error() {}, warn() {}, info() {}, debug() {} },
   allowCpuMetrics: false,
-};
+  extensions: [gpu()],
+});
 
 /** Opens models one after the other, and closes each before the next. */
 async function* openModels(
@@ -117,7 +120,7 @@ async function* openModels(
 ): AsyncGenerator<OpenedModel> {
   const file = await modelFileBackend(path);
   if (file !== undefined) {
-    await using triton = new Triton(QUIET);
+    await using triton = new Triton(quiet());
     const { name, backend } = file;
     yield { name, model: () => triton.bind({ modelName: name, inferFunc: backend }) };
     return;
@@ -135,7 +138,7 @@ async function* openModels(
   const names = isModel ? [basename(resolve(path))] : (models ?? (await namesIn(repository, extensions)));
   for (const name of names) {
     await using triton = new Triton({
-      ...QUIET,
+      ...quiet(),
       ...extensions,
       modelRepository: repository,
       modelControlMode: "explicit",
@@ -156,7 +159,9 @@ async function* openModels(
 }
 
 async function namesIn(repository: string, extensions: Extensions): Promise<string[]> {
-  return (await inspectRepository([repository], extensions)).map(({ name }) => name);
+  return (await inspectRepository([repository], { ...extensions, gpus: machineGpus() })).map(
+    ({ name }) => name,
+  );
 }
 
 /** True for a directory with a configuration or with versions. */

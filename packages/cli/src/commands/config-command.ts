@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, relative, resolve } from "node:path";
+import { gpu, machineGpus } from "@tritonjs/backends/gpu";
 import { Triton, type TritonOptions } from "@tritonjs/core";
 import {
   type Finding,
@@ -52,7 +53,7 @@ function checkCommand({ terminal, extensions, finish }: CommandContext): Command
       .option("--load", "also load the models, which runs them"),
   ).action(async (paths: string[], { json, load, repoagentDirectory, ...options }: ConfigOptions) => {
     const settings = { ...options, ...agentsOf(repoagentDirectory), ...extensions };
-    let found = await inspectPaths(paths, settings);
+    let found = await inspectPaths(paths, { ...settings, gpus: machineGpus() });
     if (load) found = await loadModels(found, paths, settings);
     const report = checkReport(found);
     terminal.write(json ? `${JSON.stringify(report, null, 2)}\n` : reportText(report));
@@ -67,7 +68,12 @@ function showCommand({ terminal, extensions, finish }: CommandContext): Command 
       .argument("<model>", "directory of the model")
       .option("--json", "print Triton's JSON instead of config.pbtxt"),
   ).action(async (path: string, { json, repoagentDirectory, ...options }: ConfigOptions) => {
-    const model = await inspectOne(path, { ...options, ...agentsOf(repoagentDirectory), ...extensions });
+    const model = await inspectOne(path, {
+      ...options,
+      ...agentsOf(repoagentDirectory),
+      ...extensions,
+      gpus: machineGpus(),
+    });
     if (model.config === undefined) {
       terminal.writeError(findingsText([model]));
       finish(1);
@@ -122,7 +128,13 @@ async function loadModels(
   options: TritonOptions,
 ): Promise<ModelInspection[]> {
   const logger = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} };
-  await using triton = new Triton({ ...options, logger, modelRepository: repositories, exitOnError: false });
+  await using triton = new Triton({
+    ...options,
+    logger,
+    modelRepository: repositories,
+    exitOnError: false,
+    extensions: [gpu()],
+  });
   await triton.ready().catch(() => {});
   const index = await triton.service.repositoryIndex(false);
   return inspections.map((inspection) => {

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { stat, writeFile } from "node:fs/promises";
+import { machineGpus } from "@tritonjs/backends/gpu";
 import {
   type InspectOptions,
   inspectModelFile,
@@ -118,7 +119,10 @@ async function inspectTypedModels(
   const repositories = found.filter(({ model }) => model === undefined).map(({ path }) => path);
   for (const path of repositories) await assertRepository(path);
   const files = found.flatMap(({ model }) => model ?? []);
-  const inRepositories = repositories.length === 0 ? [] : await inspectRepository(repositories, options);
+  const inRepositories =
+    repositories.length === 0
+      ? []
+      : await inspectRepository(repositories, { ...options, gpus: machineGpus() });
   const names = inRepositories.map(({ name }) => name);
   return [...inRepositories, ...files.map((file) => unlessTaken(file, names))];
 }

@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import type { GpuOptions } from "@tritonjs/backends/gpu";
 import type { Extension } from "@tritonjs/core/extension";
 import type { OptionValues } from "../options/options.js";
 import type { SpanSettings } from "./span-tracer.js";
@@ -24,6 +27,16 @@ interface KnownExtension {
 
 /** The extensions of the command. No other file of the command names them, and a server loads those that are asked for. */
 const KNOWN: readonly KnownExtension[] = [
+  {
+    asked: ({ values, environment }) =>
+      values["gpu-fallback"] !== "none" ||
+      values["cuda-memory-pool-byte-size"].length > 0 ||
+      hasGpuDriver(environment),
+    async load({ values }) {
+      const { gpu } = await import("@tritonjs/backends/gpu");
+      return gpu(gpuOptions(values));
+    },
+  },
   {
     asked: ({ spans }) => spans !== undefined,
     async load({ spans, logError }) {
@@ -70,4 +83,26 @@ const KNOWN: readonly KnownExtension[] = [
  */
 export function loadExtensions(given: CommandLine): Promise<Extension[]> {
   return Promise.all(KNOWN.filter(({ asked }) => asked(given)).map(({ load }) => load(given)));
+}
+
+export function gpuOptions(values: OptionValues): GpuOptions {
+  return {
+    ...(values["gpu-fallback"] === "cpu" && { fallback: "cpu" }),
+    pinnedMemoryPoolByteSize: Math.max(0, values["pinned-memory-pool-byte-size"]),
+    cudaMemoryPoolByteSize: Object.fromEntries(
+      values["cuda-memory-pool-byte-size"].map(([device, byteSize]) => [device, Math.max(0, byteSize)]),
+    ),
+    metrics: values["allow-gpu-metrics"],
+    metricsIntervalMs: values["metrics-interval-ms"],
+  };
+}
+
+/** Device files of NVIDIA's driver, also inside of containers and of Windows' Linux. */
+const DEVICE_FILES = ["/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg"];
+
+/** Whether NVIDIA's driver is installed: it has device files, or the program `nvidia-smi`. */
+function hasGpuDriver({ PATH = "" }: NodeJS.ProcessEnv): boolean {
+  const program = process.platform === "win32" ? "nvidia-smi.exe" : "nvidia-smi";
+  const programs = PATH.split(delimiter).map((folder) => join(folder, program));
+  return [...DEVICE_FILES, ...programs].some((file) => existsSync(file));
 }

@@ -62,11 +62,6 @@ export function tritonSettings(
       shares: { by: values["shares-by"], weights: shareWeights(values["shares-weights"]) },
     }),
     hostPolicies: hostPolicies(values),
-    pinnedMemoryPoolByteSize: Math.max(0, values["pinned-memory-pool-byte-size"]),
-    cudaMemoryPoolByteSize: Object.fromEntries(
-      values["cuda-memory-pool-byte-size"].map(([gpu, byteSize]) => [gpu, Math.max(0, byteSize)]),
-    ),
-    ...(values["gpu-fallback"] === "cpu" && { gpuFallback: "cpu" }),
     allowClientSharedMemory: values["allow-client-shm"],
     allowModelFileOverride: values["allow-model-file-override"] || values.compat === "triton",
     security: { ...openAiSecurity(values), allowedHosts: hosts.includes("*") || hosts },
@@ -74,8 +69,6 @@ export function tritonSettings(
     requestMemory: requestMemory(values),
     metricsConfig: metricsSettings(values["metrics-config"]),
     allowCpuMetrics: values["allow-cpu-metrics"],
-    allowGpuMetrics: values["allow-gpu-metrics"],
-    metricsIntervalMs: values["metrics-interval-ms"],
   };
 }
 

@@ -33,8 +33,6 @@ describe("server settings from the command line", () => {
       modelLoadThreadCount: 4,
       modelLoadRetryCount: 0,
       modelNamespacing: false,
-      pinnedMemoryPoolByteSize: 2 ** 28,
-      cudaMemoryPoolByteSize: {},
       exitOnError: true,
       strictReadiness: true,
       readyWithOlderVersion: false,
@@ -47,8 +45,6 @@ describe("server settings from the command line", () => {
       requestMemory: { maxDecompressions: 2, maxWaitingDecompressions: 1024, maxCompressionRatio: 100 },
       metricsConfig: {},
       allowCpuMetrics: true,
-      allowGpuMetrics: true,
-      metricsIntervalMs: 2000,
     });
   });
 
@@ -137,15 +133,6 @@ describe("server settings from the command line", () => {
     ],
   ])("follow %j", (args, expected) => {
     expect(settings(...args)).toMatchObject(expected);
-  });
-
-  it("limit pinned memory, and memory on each GPU", () => {
-    const flags = ["--pinned-memory-pool-byte-size=1000", "--cuda-memory-pool-byte-size=0:2000"];
-    expect(settings(...flags, "--cuda-memory-pool-byte-size=3:0")).toMatchObject({
-      pinnedMemoryPoolByteSize: 1000,
-      cudaMemoryPoolByteSize: { 0: 2000, 3: 0 },
-    });
-    expect(settings("--pinned-memory-pool-byte-size=-1")).toMatchObject({ pinnedMemoryPoolByteSize: 0 });
   });
 
   it("have no response cache when its size is 0", () => {

@@ -21,7 +21,7 @@ import {
 } from "./defaults.js";
 import { ENSEMBLE_PLATFORM } from "./ensemble.js";
 import { fieldProblems } from "./field-support.js";
-import { type Gpus, MachineGpus } from "./gpus.js";
+import { type Gpus, NO_GPUS } from "./gpus.js";
 import { completeInstanceGroups, instanceGroupProblems } from "./instance-groups.js";
 import { deadlineProblems, shareProblems } from "./model-options.js";
 import {
@@ -99,7 +99,7 @@ export interface CompleteOptions {
   readonly defaultMaxBatchSize?: number;
   /** Whether a configuration was written at all. @default true */
   readonly isWritten?: boolean;
-  /** GPUs that instance groups may name. @default the GPUs of the machine */
+  /** GPUs that instance groups may name. @default none */
   readonly gpus?: Gpus;
   /** Called with a text for each filled-in value that may be unexpected. */
   readonly warn?: (text: string) => void;
@@ -126,7 +126,7 @@ export function completeConfig(
   if (options.isWritten === false && model === undefined) {
     throw errorFor("MISSING_CONFIG", `model configuration is not provided for model '${name}'`);
   }
-  const gpus = options.gpus ?? new MachineGpus();
+  const gpus = options.gpus ?? NO_GPUS;
   config = completeInstanceGroups(withDefaults(config), gpus);
   const { sequenceBatching: sequences } = config;
   const problems = [

@@ -1,189 +1,67 @@
-import { TritonError } from "@tritonjs/protocol";
-import { process, readdirSync, spawnSync } from "#host";
-import { type DriverGpu, loadNvml, type Nvml } from "../system/nvml.js";
+import type { DataType, Shape, Tensor } from "@tritonjs/protocol";
 
-/** The GPUs on which instances may be placed. */
+/** The GPUs of a server, as an extension brings them: `gpu()` of `@tritonjs/backends/gpu`. */
 export interface Gpus {
-  /** Numbers of the GPUs. Undefined if no instance can run on a GPU. */
+  /** Numbers of the GPUs on which instances may be placed. Undefined if no instance can run on a GPU. */
   readonly numbers: readonly number[] | undefined;
   /** Whether instances of KIND_GPU of a model run on the CPU, because there is no GPU. @default none do */
   runsOnCpu?(model: string): boolean;
+  /** Pinned memory for tensors on their way to GPUs, in bytes, which the metrics show. @default none */
+  readonly pinnedMemory?: { readonly total: number; readonly used: number };
+  /** Memory of GPUs that clients share. @default none can */
+  readonly regions?: GpuRegions;
 }
 
-/** GPUs of which a machine may have none: instances of KIND_GPU then run on the CPU. */
-export class GpusOrCpu implements Gpus {
-  readonly #told = new Set<string>();
+/** A server without GPUs. */
+export const NO_GPUS: Gpus = { numbers: undefined };
 
-  /** @param log gets one warning for each model whose instances run on the CPU instead */
-  constructor(
-    private readonly gpus: Gpus,
-    private readonly log: Pick<GpuLog, "warning">,
-  ) {}
-
-  get numbers(): readonly number[] | undefined {
-    return this.gpus.numbers;
-  }
-
-  runsOnCpu(model: string): boolean {
-    if (this.numbers !== undefined && this.numbers.length > 0) return false;
-    if (!this.#told.has(model)) {
-      this.#told.add(model);
-      this.log.warning(`the instances of KIND_GPU of model '${model}' run on the CPU: there is no GPU`);
-    }
-    return true;
-  }
+/** A region of a GPU's memory that a client wants to register. */
+export interface GpuRegionRequest {
+  /** Handle by which processes share the memory. */
+  readonly rawHandle: Uint8Array;
+  readonly deviceId: number;
+  readonly byteSize: number | bigint;
 }
 
-/** The GPUs that a program lists. An empty list means no GPU. */
-export function listedGpus(numbers: readonly number[]): Gpus {
-  return { numbers: numbers.length === 0 ? undefined : numbers };
+/** Maps memory of GPUs that clients share. */
+export interface GpuRegions {
+  /** URL of a module whose export `gpuRegions` is this object. Frontends in other threads load it. */
+  readonly module: string;
+  /** False if this machine has no GPU. */
+  isAvailable(): boolean;
+  /**
+   * Maps memory of another process into this one.
+   *
+   * @param name name of the region, for errors
+   * @throws TritonError INVALID_ARG for an invalid handle, and for a size beyond the allocation
+   */
+  open(name: string, request: GpuRegionRequest): MappedGpuMemory;
+  /** Uses memory that another thread of this process has mapped, and unmaps. */
+  attach(deviceId: number, address: bigint, byteSize: number): MappedGpuMemory;
 }
 
-interface GpuLog {
-  info(message: string): void;
-  warning(message: string): void;
+/** Memory of a GPU that this process has mapped. Its contents are copied. */
+export interface MappedGpuMemory {
+  /** Its beginning on the GPU. */
+  readonly address: bigint;
+  byteSize(): number;
+  /** Copies from an offset in the memory. Returns false when the memory ends too early. */
+  read(at: number, into: Uint8Array): boolean;
+  /** Copies to an offset in the memory. Returns false when the memory ends too early. */
+  write(at: number, bytes: Uint8Array): boolean;
+  /**
+   * A tensor whose elements stay on the GPU until they are read; undefined if this thread has not mapped the memory.
+   *
+   * @param at offset of its first element
+   */
+  tensor(
+    datatype: Exclude<DataType, "BYTES">,
+    shape: Shape,
+    at: number,
+    hold: HoldGpuMemory,
+  ): Tensor | undefined;
+  close(): void;
 }
 
-/** The GPUs of this machine. They are looked up at the first access, which asks the driver. */
-export class MachineGpus implements Gpus {
-  readonly #log: GpuLog | undefined;
-  #found: { readonly numbers: readonly number[] | undefined } | undefined;
-
-  /** @param log gets one message: the GPUs that were found, or why none was found */
-  constructor(
-    log?: GpuLog,
-    private readonly nvml: () => Nvml | undefined = loadNvml,
-  ) {
-    this.#log = log;
-  }
-
-  get numbers(): readonly number[] | undefined {
-    if (this.#found === undefined) {
-      const { numbers, reason } = findGpus(this.nvml);
-      this.#found = { numbers };
-      if (reason === undefined) this.#log?.info(`GPUs for instances: ${numbers!.join(", ")}`);
-      else this.#log?.warning(`no GPU can be used for instances: ${reason}`);
-    }
-    return this.#found.numbers;
-  }
-}
-
-/** GPUs that this process may use, or the reason why there are none. */
-interface FoundGpus {
-  /** Undefined without a driver, empty if the driver has no GPU for this process. */
-  readonly numbers: readonly number[] | undefined;
-  /** Why there are no GPUs. Absent if there are some. */
-  readonly reason?: string;
-}
-
-const TIMEOUT_MS = 15_000;
-
-/**
- * Lists this machine's GPUs with NVML. Without koffi or the library, `nvidia-smi` is run instead, and in containers
- * without it, device files are counted.
- */
-export function findGpus(load: () => Nvml | undefined = loadNvml): FoundGpus {
-  const nvml = load();
-  const { gpus, reason } = nvml === undefined ? askProgram() : askLibrary(nvml);
-  if (gpus === undefined) return { numbers: undefined, reason };
-  if (gpus.length === 0) return { numbers: [], reason };
-  const chosen = process.env.CUDA_VISIBLE_DEVICES;
-  const numbers = visibleGpus(gpus, chosen);
-  if (numbers.length > 0) return { numbers };
-  return { numbers, reason: `CUDA_VISIBLE_DEVICES '${chosen}' hides all ${gpus.length} GPUs` };
-}
-
-type Answer =
-  | { readonly gpus: readonly DriverGpu[]; readonly reason: string }
-  | { readonly gpus: undefined; readonly reason: string };
-
-function askLibrary(nvml: Nvml): Answer {
-  try {
-    return { gpus: nvml.list(), reason: "NVML lists no GPUs" };
-  } catch (error) {
-    return { gpus: undefined, reason: TritonError.from(error).message };
-  }
-}
-
-function askProgram(): Answer {
-  const { error, status, stdout, stderr } = spawnSync(
-    "nvidia-smi",
-    ["--query-gpu=index,uuid", "--format=csv,noheader"],
-    { encoding: "utf8", timeout: TIMEOUT_MS, killSignal: "SIGKILL", windowsHide: true },
-  );
-  if (error !== undefined) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") return askDeviceFiles();
-    const what = code === "ETIMEDOUT" ? `did not answer within ${TIMEOUT_MS / 1000} seconds` : error.message;
-    return { gpus: undefined, reason: `nvidia-smi ${what}` };
-  }
-  const message = firstLine(stdout) || firstLine(stderr);
-  if (/no devices were found/i.test(message)) return { gpus: [], reason: `nvidia-smi reports: ${message}` };
-  const gpus = readGpus(stdout);
-  if (status === 0 && gpus !== undefined) return { gpus, reason: "nvidia-smi lists no GPUs" };
-  return { gpus: undefined, reason: `nvidia-smi exited with ${status}: ${message || "no output"}` };
-}
-
-/** Parses lines of the form `0, GPU-5a3f...`. Undefined for any other text. */
-function readGpus(text: string): DriverGpu[] | undefined {
-  const gpus: DriverGpu[] = [];
-  for (const line of text.split("\n").filter((one) => one.trim() !== "")) {
-    const [, number, uuid] = /^\s*(\d+)\s*,\s*(\S*)\s*$/.exec(line) ?? [];
-    if (number === undefined) return undefined;
-    gpus.push({ number: Number(number), uuid: uuid! });
-  }
-  return gpus;
-}
-
-function askDeviceFiles(): Answer {
-  const reason = "nvidia-smi was not found";
-  if (process.platform !== "linux") return { gpus: undefined, reason };
-  const numbers = readdirSync("/dev")
-    .map((name) => /^nvidia(\d+)$/.exec(name)?.[1])
-    .filter((number) => number !== undefined)
-    .map(Number)
-    .sort((a, b) => a - b);
-  return numbers.length === 0
-    ? { gpus: undefined, reason }
-    : { gpus: numbers.map((number) => ({ number, uuid: "" })), reason };
-}
-
-function firstLine(text: string): string {
-  return (
-    text
-      .split("\n")
-      .find((line) => line.trim() !== "")
-      ?.trim() ?? ""
-  );
-}
-
-/**
- * Numbers of the GPUs that CUDA shows to a program. CUDA renumbers from 0 the GPUs that `CUDA_VISIBLE_DEVICES` selects,
- * up to the first invalid entry.
- *
- * @param chosen comma-separated numbers, UUIDs or prefixes of UUIDs
- */
-export function visibleGpus(all: readonly DriverGpu[], chosen: string | undefined): readonly number[] {
-  if (chosen === undefined) return all.map(({ number }) => number);
-  return chosenGpus(all, chosen).map((_, index) => index);
-}
-
-/** GPUs that CUDA shows to a program, in its order. */
-export function chosenGpus<Gpu extends DriverGpu>(
-  all: readonly Gpu[],
-  chosen: string | undefined,
-): readonly Gpu[] {
-  if (chosen === undefined) return all;
-  const gpus: Gpu[] = [];
-  for (const entry of chosen.split(",").map((one) => one.trim())) {
-    const gpu = all.find((one) => isMeant(one, entry));
-    if (gpu === undefined) break;
-    gpus.push(gpu);
-  }
-  return gpus;
-}
-
-function isMeant({ number, uuid }: DriverGpu, entry: string): boolean {
-  if (/^\d+$/.test(entry)) return Number(entry) === number;
-  return entry.startsWith("GPU-") && (uuid === "" || uuid.startsWith(entry));
-}
+/** Keeps memory mapped until it is released. Undefined if it is gone. */
+export type HoldGpuMemory = () => { release(): void } | undefined;

@@ -26,7 +26,7 @@ import {
   textParameters,
 } from "./defaults.js";
 import { checkMembers, ensembleProblems } from "./ensemble.js";
-import { type Gpus, MachineGpus } from "./gpus.js";
+import { type Gpus, NO_GPUS } from "./gpus.js";
 import {
   groupList,
   instanceGroupProblems,
@@ -82,7 +82,7 @@ interface ResolveInput {
   readonly batchingByDefault: boolean;
   readonly decoupledByDefault: boolean;
   readonly defaultInstanceCount: number;
-  /** GPUs that instance groups may name. @default the GPUs of the machine */
+  /** GPUs that instance groups may name. @default none */
   readonly gpus?: Gpus;
   /** Fields of Triton's message that the options do not cover. They override the options. */
   readonly overrides?: Partial<ModelConfig>;
@@ -133,7 +133,7 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
   const normal = normalizeConfig({ ...config, ...source.overrides });
   const timed = withDeadlines(withTargetLatency(normal, targetLatencyMs), deadlines);
   const merged = withShares(timed, shares);
-  const gpus = source.gpus ?? new MachineGpus();
+  const gpus = source.gpus ?? NO_GPUS;
   const groups = merged.instanceGroup.length > 0 ? merged.instanceGroup : config.instanceGroup;
   return {
     ...merged,
@@ -213,7 +213,7 @@ export function normalizeConfig(config: ModelConfig): ModelConfig {
 }
 
 /** Lists all problems with a configuration, in Triton's words where it has some. */
-export function validateConfig(config: ModelConfig, gpus: Gpus = new MachineGpus()): string[] {
+export function validateConfig(config: ModelConfig, gpus: Gpus = NO_GPUS): string[] {
   const { name, input, output, batchInput, sequenceBatching } = config;
   const inputs = new Set(input.map((one) => one.name));
   const clashes = batchInput.flatMap(({ targetName }) => targetName).filter((target) => inputs.has(target));

@@ -30,6 +30,14 @@ export interface Extension {
   /** Name in messages and in the log. */
   readonly name: string;
   /**
+   * GPUs on which the server may place instances, before any extension is attached. Those of the first extension that
+   * has some count.
+   *
+   * @param log log of a part
+   * @throws TritonError INVALID_ARG for options that the server cannot have
+   */
+  gpus?(log: ExtensionServer["log"]): Gpus;
+  /**
    * Called once, while the server is made, before it has any model. An extension belongs to one server.
    *
    * @throws TritonError INVALID_ARG for options that the server cannot have

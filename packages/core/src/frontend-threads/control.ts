@@ -237,6 +237,8 @@ export interface ServiceData {
   readonly management: readonly ManagementRoute[];
   readonly traces: boolean;
   readonly allowsSharedMemory: boolean;
+  /** Module that maps memory of GPUs, for a server with GPUs. */
+  readonly gpuRegions?: string | undefined;
   /** Counts of the users of regions. */
   readonly regionUsers: Int32Array;
   readonly requestMemory: RequestMemoryOptions;

@@ -112,6 +112,7 @@ class ThreadPool {
       },
       traces: service.tracing !== undefined,
       allowsSharedMemory: sharedMemory.allowed,
+      gpuRegions: sharedMemory.gpuModule,
       regionUsers: sharedMemory.users,
       requestMemory: { ...memory, maxDecompressions: Math.ceil(maxDecompressions / this.count) },
       memoryRows,

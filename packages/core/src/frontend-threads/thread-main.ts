@@ -6,6 +6,7 @@ import {
   type ServerMetadata,
   TritonError,
 } from "@tritonjs/protocol";
+import type { GpuRegions, MappedGpuMemory } from "../config/gpus.js";
 import { modelMetadata } from "../config/model-metadata.js";
 import type { ManagementRequest, ManagementRoute } from "../extension/extension.js";
 import type { Frontend, FrontendAddress, ThreadedFrontend } from "../frontend/serve-frontends.js";
@@ -22,7 +23,6 @@ import type {
   WatchedServer,
   WatchedVersion,
 } from "../service/service-watch.js";
-import { CudaObject, loadCudaRuntime } from "../shared-memory/cuda-runtime.js";
 import {
   type CudaRegionRequest,
   type RegisteredCudaRegion,
@@ -333,7 +333,7 @@ class MirroredSharedMemory extends SharedMemory {
   #current = new Map<string, MirroredRegion>();
 
   constructor(allowed: boolean, words: Int32Array, control: Control) {
-    super(allowed);
+    super(allowed, gpuRegions);
     this.#words = words;
     this.#control = control;
   }
@@ -389,12 +389,10 @@ class MirroredSharedMemory extends SharedMemory {
 }
 
 /** The object of a region, as this thread reads it. The engine closes it. */
-function openedObject({ status, descriptor }: WatchedRegion): SharedObject {
+function openedObject({ status, descriptor }: WatchedRegion): SharedObject | MappedGpuMemory {
   if (typeof descriptor === "number") return new DescriptorObject(descriptor);
-  const runtime = loadCudaRuntime();
-  if (runtime === undefined) throw new Error("the thread cannot load CUDA's runtime library");
   const { deviceId, byteSize } = status as RegisteredCudaRegion;
-  return new CudaObject(runtime, deviceId, descriptor, byteSize, false);
+  return gpuRegions!.attach(deviceId, descriptor, byteSize);
 }
 
 class MirroredRegion extends RegisteredRegion {
@@ -417,6 +415,10 @@ class MirroredRegion extends RegisteredRegion {
 }
 
 const data = workerData as FrontendThreadData;
+const { gpuRegions: gpuModule } = data.service;
+const { gpuRegions } = (gpuModule === undefined ? {} : await import(gpuModule)) as {
+  readonly gpuRegions?: GpuRegions;
+};
 const frontends = new Map<string, Frontend>();
 const requests = new SentRequests(() => link);
 

@@ -12,11 +12,11 @@ import type { BatchLayout } from "../batch/batch-layout.js";
 import type { Tensors } from "../batch/batch-tensors.js";
 import type { InstanceInfo, ModelCaller, RESCHEDULE, TensorCaller } from "../callback/infer-func.js";
 import type { AutoCompleteConfig } from "../config/auto-complete-config.js";
+import type { Gpus } from "../config/gpus.js";
 import type { InstancePlacement } from "../config/instance-groups.js";
 import type { Log } from "../observe/log.js";
 import type { OutputChecker } from "../request/inference-response.js";
 import type { ExecutableRequest } from "../request-info.js";
-import type { CudaPools } from "../shared-memory/cuda-pools.js";
 import type { Clock } from "../system/clock.js";
 import type { HostPolicy } from "../system/host-policy.js";
 
@@ -74,8 +74,8 @@ export interface ExecutorContext {
   readonly log: Log;
   /** Registry of further metrics besides those of the library: `triton.metrics`. */
   readonly metrics: () => Registry;
-  /** Pools of memory for tensors on GPUs; undefined for an executor that is not part of a server. */
-  readonly cuda?: CudaPools | undefined;
+  /** The GPUs of the server; undefined for an executor that is not part of one. */
+  readonly gpus?: Gpus | undefined;
   /** The models of the repository; undefined for an executor that is not part of a server. */
   readonly control?: ModelControl | undefined;
 }

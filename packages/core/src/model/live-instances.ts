@@ -232,7 +232,7 @@ export class LiveInstances implements InstanceModel {
 
   /** Makes an instance of a model of this configuration: one of `instanceCount`. */
   #make(placement: PlannedInstance, modelConfig: ModelConfig, instanceCount: number): ModelInstance {
-    const { clock, metrics, control, cuda, hostPolicies } = this.server;
+    const { clock, metrics, control, gpus, hostPolicies } = this.server;
     const executor = this.plan.createExecutor({
       placement,
       info: {
@@ -249,7 +249,7 @@ export class LiveInstances implements InstanceModel {
       hosting: placement.group.hosting ?? {},
       hostPolicy: hostPolicyOf(placement, hostPolicies),
       queuedRequests: () => this.statistics.pendingCount,
-      ...{ log: this.#log, metrics, control, cuda },
+      ...{ log: this.#log, metrics, control, gpus },
     });
     return this.around?.instance(placement, executor, this) ?? new ModelInstance(placement, executor, this);
   }

@@ -2,6 +2,7 @@ import { errorFor, type ModelConfig, type Tensor, TritonError } from "@tritonjs/
 import type { Registry } from "prom-client";
 import type { GuardedCache } from "../cache/response-cache.js";
 import type { CallModels } from "../callback/infer-func.js";
+import type { Gpus } from "../config/gpus.js";
 import { type ShareOptions, sharedBy, targetLatencyMs, withShares } from "../config/model-options.js";
 import type { Executor, ExecutorContext, ModelControl } from "../instance/backend.js";
 import type { RateLimiter } from "../instance/rate-limiter.js";
@@ -13,7 +14,6 @@ import type { AroundScheduling } from "../scheduler/around-scheduling.js";
 import type { FindMember } from "../scheduler/ensemble-steps.js";
 import type { ShareLedger } from "../scheduler/fair-shares.js";
 import type { VariableLength } from "../scheduler/grouping-scheduler.js";
-import type { CudaPools } from "../shared-memory/cuda-pools.js";
 import type { Clock } from "../system/clock.js";
 import type { HostPolicies } from "../system/host-policy.js";
 import type { Residence, TenantModel } from "./residence.js";
@@ -83,7 +83,7 @@ export interface ModelServer {
   /** Number of requests in the sequence batcher's backlog to wait for in addition. */
   readonly backlogHoldUntil: number;
   readonly log: Log;
-  readonly cuda?: CudaPools | undefined;
+  readonly gpus?: Gpus | undefined;
   readonly metrics: () => Registry;
   readonly control?: ModelControl | undefined;
   /** Decides which requests of this process are traced. */

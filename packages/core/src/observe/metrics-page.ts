@@ -1,6 +1,7 @@
 import { errorFor, optionTypes } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
-import { type GpuMetrics, MachineMetrics, type MeteredPools, ProcessMetrics } from "./machine-metrics.js";
+import type { Gpus } from "../config/gpus.js";
+import { MachineMetrics, ProcessMetrics } from "./machine-metrics.js";
 import {
   type CollectedFamily,
   DEFAULT_METRICS_CONFIG,
@@ -48,10 +49,8 @@ interface MetricsSources {
   readonly models: () => readonly MeteredModel[];
   /** Whether to report metrics of the machine and of the process. @default true */
   readonly allowCpuMetrics?: boolean | undefined;
-  /** The GPUs. @default no metrics of them */
-  readonly gpus?: GpuMetrics | undefined;
-  /** The memory for tensors on GPUs. @default none */
-  readonly cuda?: MeteredPools | undefined;
+  /** The GPUs, whose pinned memory is shown. @default none */
+  readonly gpus?: Gpus | undefined;
   readonly metricsConfig?: MetricsConfig | undefined;
   /** The memory of received requests. @default no metrics of it */
   readonly memory?: MeteredRequestMemory;
@@ -220,25 +219,15 @@ export class MetricsPage {
   }
 
   #families(): CollectedFamily[] {
-    const {
-      allowCpuMetrics = true,
-      metricsConfig,
-      gpus,
-      cuda,
-      memory,
-      cache,
-      cacheGuard,
-      tracing,
-    } = this.sources;
+    const { allowCpuMetrics = true, metricsConfig, gpus, memory, cache, cacheGuard, tracing } = this.sources;
     const models = () => this.#models ?? this.sources.models();
     const config = { ...DEFAULT_METRICS_CONFIG, ...metricsConfig };
     return [
       ...modelFamilies(models, config),
       ...(memory === undefined ? [] : requestMemoryFamilies(memory)),
       ...(tracing === undefined ? [] : traceFamilies(tracing)),
-      ...(gpus === undefined ? [] : gpus.families()),
       ...(this.sources.extensions?.() ?? []),
-      ...(allowCpuMetrics ? new MachineMetrics(cuda).families() : []),
+      ...(allowCpuMetrics ? new MachineMetrics(gpus).families() : []),
       ...(cache === undefined ? [] : cacheFamilies(cache)),
       ...(cacheGuard === undefined ? [] : cacheGuardFamilies(cacheGuard)),
       ...latencyFamilies(models, config),

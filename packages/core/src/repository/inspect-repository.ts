@@ -1,7 +1,7 @@
 import { basename, join } from "node:path";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { fieldProblems } from "../config/field-support.js";
-import { type Gpus, MachineGpus } from "../config/gpus.js";
+import { type Gpus, NO_GPUS } from "../config/gpus.js";
 import { parsePrototxt } from "../config/prototxt.js";
 import { membersProblems } from "../config/resolve-config.js";
 import { validateModelIo } from "../config/validate-model-io.js";
@@ -29,7 +29,10 @@ export type InspectOptions = Pick<
   | "backendDirectory"
   | "modelFormats"
   | "repositoryAgentDirectory"
->;
+> & {
+  /** GPUs that instance groups may name: `machineGpus()` of `@tritonjs/backends/gpu`. @default none */
+  readonly gpus?: Gpus;
+};
 
 /** The result of inspecting one model. */
 export interface ModelInspection {
@@ -61,7 +64,7 @@ export async function inspectRepository(
   options: InspectOptions = {},
   models?: readonly string[],
 ): Promise<ModelInspection[]> {
-  const gpus = new MachineGpus();
+  const { gpus = NO_GPUS } = options;
   const sources = openSources(repositories, realClock, QUIET);
   try {
     const inspected: InspectedModel[] = [];

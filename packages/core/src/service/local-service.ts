@@ -6,6 +6,7 @@ import {
   type ModelStatisticsReport,
   type ServerMetadata,
 } from "@tritonjs/protocol";
+import type { Gpus } from "../config/gpus.js";
 import { modelMetadata } from "../config/model-metadata.js";
 import type { ManagementOperation, ManagementRoute } from "../extension/extension.js";
 import type { LoadParameters, ModelSource, UnloadParameters } from "../extension/model-source.js";
@@ -49,6 +50,7 @@ interface ServedModels {
   readonly registry: ModelRegistry;
   readonly log: Log;
   readonly tracing: Tracing | undefined;
+  readonly gpus: Gpus;
 }
 
 export class LocalService implements InferenceService {
@@ -70,7 +72,7 @@ export class LocalService implements InferenceService {
 
   constructor(
     private readonly settings: ServiceSettings,
-    { registry, log, tracing }: ServedModels,
+    { registry, log, tracing, gpus }: ServedModels,
     private readonly source: ModelSource,
     private readonly page: MetricsPage,
     readonly requestMemory: RequestMemory,
@@ -82,7 +84,7 @@ export class LocalService implements InferenceService {
     this.management = routes.map((route) => this.#guarded(route));
     this.log = log;
     this.tracing = tracing;
-    this.sharedMemory = new SharedMemory(settings.allowClientSharedMemory ?? false);
+    this.sharedMemory = new SharedMemory(settings.allowClientSharedMemory ?? false, gpus.regions);
     this.restrictions = restrictions;
     this.allowedHosts = allowedHosts;
     this.#registry = registry;

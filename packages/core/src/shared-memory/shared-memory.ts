@@ -7,8 +7,7 @@ import {
   Tensor,
   TritonError,
 } from "@tritonjs/protocol";
-import { CudaObject, type CudaRuntime, HANDLE_BYTES, loadCudaRuntime } from "./cuda-runtime.js";
-import { CudaSource } from "./cuda-source.js";
+import type { GpuRegionRequest, GpuRegions, MappedGpuMemory } from "../config/gpus.js";
 import { loadPosix, type Posix, type SharedObject, sharedObject } from "./shared-object.js";
 
 /** Word of a region whose object is closed. */
@@ -42,14 +41,14 @@ export class RegisteredRegion {
   /** @param index of its word */
   constructor(
     readonly status: RegisteredSystemRegion | RegisteredCudaRegion,
-    private readonly object: SharedObject,
+    private readonly object: SharedObject | MappedGpuMemory,
     private readonly words: Int32Array,
     private readonly index: number,
   ) {}
 
-  /** The memory of a region on a GPU that this thread owns. */
-  get cuda(): CudaObject | undefined {
-    return this.object instanceof CudaObject && this.object.owns ? this.object : undefined;
+  /** The memory of a region on a GPU. */
+  get gpuMemory(): MappedGpuMemory | undefined {
+    return "tensor" in this.object ? this.object : undefined;
   }
 
   get #start(): number {
@@ -133,13 +132,9 @@ export interface RegisteredCudaRegion {
   readonly byteSize: number;
 }
 
-/** A region of a GPU's memory that a client wants to register. */
-export interface CudaRegionRequest {
-  /** The bytes of its `cudaIpcMemHandle_t`. */
-  readonly rawHandle: Uint8Array;
+/** A region of a GPU's memory that a client wants to register, in unsigned numbers. */
+export interface CudaRegionRequest extends Omit<GpuRegionRequest, "deviceId"> {
   readonly deviceId: number | bigint;
-  /** An unsigned 64-bit number. */
-  readonly byteSize: number | bigint;
 }
 
 /** A registered region, as other threads of the process use it. */
@@ -155,7 +150,7 @@ export interface WatchedRegion {
 export const MAX_REGIONS = 4096;
 const MAX_UINT64 = 2n ** 64n - 1n;
 
-/** Shared memory of clients, on the CPU and on GPUs. Without CUDA's runtime, clients are told that there is no GPU. */
+/** Shared memory of clients, on the CPU and on GPUs. */
 export class SharedMemory {
   readonly allowed: boolean;
   readonly users: Int32Array;
@@ -165,19 +160,24 @@ export class SharedMemory {
   #watched: readonly WatchedRegion[] = [];
   readonly #posix: () => Promise<Posix>;
   readonly #maxRegions: number;
-  readonly #cuda: () => CudaRuntime | undefined;
+  readonly #gpus: GpuRegions | undefined;
 
   constructor(
     allowed: boolean,
+    gpus?: GpuRegions,
     posix: () => Promise<Posix> = loadPosix,
     maxRegions = MAX_REGIONS,
-    cuda: () => CudaRuntime | undefined = loadCudaRuntime,
   ) {
-    this.#cuda = cuda;
+    this.#gpus = gpus;
     this.allowed = allowed;
     this.#posix = posix;
     this.#maxRegions = maxRegions;
     this.users = new Int32Array(new SharedArrayBuffer(allowed ? 4 * maxRegions : 0));
+  }
+
+  /** Module that maps memory of GPUs in other threads; undefined for a server without GPUs. */
+  get gpuModule(): string | undefined {
+    return this.#gpus?.module;
   }
 
   /** The registered regions. The list is replaced when they change. */
@@ -243,36 +243,18 @@ export class SharedMemory {
    * CUDA does not open, and for a size beyond the allocation; ALREADY_EXISTS for a name that is taken.
    */
   registerCuda(name: string, { rawHandle, deviceId, byteSize }: CudaRegionRequest): void {
-    const runtime = this.cudaRuntime(name);
-    const failed = `failed to register shared memory region '${name}'`;
-    if (rawHandle.byteLength !== HANDLE_BYTES) {
-      const text = `expected a raw handle of ${HANDLE_BYTES} bytes, got ${rawHandle.byteLength}`;
-      throw invalid(`${failed}: ${text}`);
-    }
+    const gpus = this.gpuRegions(name);
     this.#checkFree(name);
-    const size = BigInt.asUintN(64, BigInt(byteSize));
     const device = Number(deviceId);
-    let address: bigint;
-    try {
-      address = runtime.openHandle(device, rawHandle);
-    } catch (cause) {
-      const text = `${failed}: failed to open CUDA IPC handle: ${TritonError.from(cause).message}`;
-      throw errorFor("INVALID_REGION", text, { cause });
-    }
-    const most = runtime.sizeFrom(address) ?? Number.MAX_SAFE_INTEGER;
-    if (size === 0n || size > BigInt(most)) {
-      runtime.closeHandle(device, address);
-      throw invalid(`${failed}: invalid args`);
-    }
-    const status = { name, deviceId: device, byteSize: Number(size) };
-    this.#add(status, new CudaObject(runtime, device, address, Number(size), true), address);
+    const memory = gpus.open(name, { rawHandle, deviceId: device, byteSize });
+    this.#add({ name, deviceId: device, byteSize: memory.byteSize() }, memory, memory.address);
   }
 
   /** @throws TritonError UNSUPPORTED when clients may not register regions, INVALID_ARG without a GPU */
-  cudaRuntime(name: string): CudaRuntime {
+  gpuRegions(name: string): GpuRegions {
     this.checkAllowed();
-    const runtime = this.#cuda();
-    if (runtime !== undefined) return runtime;
+    const gpus = this.#gpus;
+    if (gpus?.isAvailable()) return gpus;
     throw errorFor(
       "INVALID_REGION",
       `failed to register CUDA shared memory region: '${name}', GPUs not supported`,
@@ -294,7 +276,7 @@ export class SharedMemory {
 
   #add(
     status: RegisteredSystemRegion | RegisteredCudaRegion,
-    object: SharedObject,
+    object: SharedObject | MappedGpuMemory,
     descriptor: number | bigint,
   ): void {
     const taken = new Set(this.#watched.map(({ index }) => index));
@@ -462,15 +444,13 @@ export class RegionRange {
    * @throws TritonError INVALID_ARG when the client has shrunk the memory object
    */
   tensor(datatype: DataType, shape: Shape, takesSources: boolean): Tensor {
-    const cuda = takesSources ? this.region.cuda : undefined;
+    const memory = takesSources ? this.region.gpuMemory : undefined;
     const isWhole = datatype !== "BYTES" && elementCount(shape) * elementByteSize(datatype) === this.byteSize;
-    if (cuda === undefined || !isWhole) return Tensor.fromBytes(datatype, shape, this.read());
-    const address = cuda.address + BigInt(this.offset);
-    const held = { address, release: () => this.regions.release(this) };
-    const hold = () => (this.region.use() ? held : undefined);
-    return CudaSource.tensor(datatype, shape, { deviceId: cuda.deviceId, hold }, (...copy) =>
-      cuda.copyOut(...copy),
-    );
+    const held = { release: () => this.regions.release(this) };
+    const tensor = isWhole
+      ? memory?.tensor(datatype, shape, this.offset, () => (this.region.use() ? held : undefined))
+      : undefined;
+    return tensor ?? Tensor.fromBytes(datatype, shape, this.read());
   }
 
   /** Copies the range. Throws when the client has shrunk the memory object. */

@@ -1,6 +1,6 @@
 import type { Registry } from "prom-client";
 import { GuardedCache, MemoryCache } from "../cache/response-cache.js";
-import { type Gpus, GpusOrCpu, listedGpus, MachineGpus } from "../config/gpus.js";
+import { type Gpus, NO_GPUS } from "../config/gpus.js";
 import { checkShares, type ShareOptions } from "../config/model-options.js";
 import type { AttachedExtensions } from "../extension/attached-extensions.js";
 import { callModels } from "../in-process/stream-in-process.js";
@@ -15,7 +15,6 @@ import type { CacheUsage } from "../observe/model-families.js";
 import { Tracing } from "../observe/tracing.js";
 import type { SchedulingSettings } from "../scheduler/around-scheduling.js";
 import { ShareLedger } from "../scheduler/fair-shares.js";
-import { CudaPools } from "../shared-memory/cuda-pools.js";
 import type { Clock } from "../system/clock.js";
 import { type HostPolicies, hostPolicyWarnings } from "../system/host-policy.js";
 import type { TritonOptions } from "./triton-options.js";
@@ -30,8 +29,8 @@ interface ServerMachine {
 export function machineOf(options: TritonOptions, log: Log): ServerMachine {
   const { hostPolicies = {} } = options;
   for (const warning of hostPolicyWarnings(hostPolicies)) process.emitWarning(warning, "TritonWarning");
-  const gpus = options.gpus === undefined ? new MachineGpus(log.of("gpus")) : listedGpus(options.gpus);
-  return { gpus: options.gpuFallback === "cpu" ? new GpusOrCpu(gpus, log.of("gpus")) : gpus, hostPolicies };
+  const [found] = (options.extensions ?? []).filter(({ gpus }) => gpus !== undefined);
+  return { gpus: found?.gpus?.((part) => log.of(part)) ?? NO_GPUS, hostPolicies };
 }
 
 export function schedulingOf({
@@ -68,7 +67,6 @@ export class ServerModels {
   readonly registry: ModelRegistry;
   readonly log: Log;
   readonly tracing: Tracing | undefined;
-  readonly cuda: CudaPools;
   /** Called with a model whose configuration has a rollout. */
   onRollout: ((model: ModelPlan) => void) | undefined;
   readonly #shared: ModelServer;
@@ -86,7 +84,6 @@ export class ServerModels {
     const { responseCache: cache, shares } = options;
     checkShares(shares);
     this.#shares = shares;
-    this.cuda = new CudaPools(options, log.of("memory"));
     const { trace } = options;
     const { tracers } = extensions;
     this.tracing =
@@ -114,7 +111,7 @@ export class ServerModels {
       log,
       metrics,
       control,
-      cuda: this.cuda,
+      gpus: machine.gpus,
       extensions,
       adapt: (plan) => this.#adapt(plan),
       metricsConfig: { ...DEFAULT_METRICS_CONFIG, ...options.metricsConfig },

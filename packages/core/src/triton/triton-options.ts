@@ -82,35 +82,10 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
   readonly trace?: TraceOptions;
   /** Whether metrics show processors and memory of the machine, and this process' event loop. @default true */
   readonly allowCpuMetrics?: boolean;
-  /** Whether the metrics show the GPUs, as the driver reports them on a scrape. @default true */
-  readonly allowGpuMetrics?: boolean;
-  /** Age in milliseconds up to which a measurement of the GPUs is used again. @default 2000 */
-  readonly metricsIntervalMs?: number;
   /** What the server does beyond running models, from this library or from the program. @default none */
   readonly extensions?: readonly Extension[];
   /** Settings for instances whose group names the policy, or by device: `cpu`, `gpu_0`, `model`. */
   readonly hostPolicies?: HostPolicies;
-  /**
-   * Numbers of the GPUs that instance groups may name. An empty list makes the server use no GPU.
-   * @default the GPUs of this machine, as the driver lists them when a configuration first needs them
-   */
-  readonly gpus?: readonly number[];
-  /**
-   * Largest amount of pinned memory in bytes, in which batches for GPUs are gathered and their outputs arrive. Memory is
-   * pinned when a model needs it. Beyond the limit, and with 0, tensors use memory that is not pinned. @default 256 MiB
-   */
-  readonly pinnedMemoryPoolByteSize?: number;
-  /**
-   * Largest amount of memory in bytes for inputs and outputs on a GPU, by the number of the GPU. Beyond the limit, and
-   * with 0, ONNX Runtime allocates it for each batch. @default 64 MiB on each GPU
-   */
-  readonly cudaMemoryPoolByteSize?: Readonly<Record<number, number>>;
-  /**
-   * `cpu` runs instances of `KIND_GPU` on the CPU where there is no GPU, as many as on one GPU. The log says so once for
-   * each model, and its configuration as served has `KIND_CPU`.
-   * @default such a model is refused
-   */
-  readonly gpuFallback?: "cpu";
   /**
    * Directory in which the states of rollouts are kept. Rollouts that were not removed continue when the server starts
    * again. @default none
@@ -172,16 +147,10 @@ export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
   metricsConfig: "object",
   trace: "object",
   allowCpuMetrics: "boolean",
-  allowGpuMetrics: "boolean",
-  metricsIntervalMs: "number",
   allowClientSharedMemory: "boolean",
   allowModelFileOverride: "boolean",
   extensions: "array",
   hostPolicies: "object",
-  gpus: "array",
-  gpuFallback: "string",
-  pinnedMemoryPoolByteSize: "number",
-  cudaMemoryPoolByteSize: "object",
   clock: "object",
   rolloutDirectory: "string",
 });

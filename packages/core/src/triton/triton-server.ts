@@ -14,7 +14,6 @@ import {
 } from "../frontend/serve-frontends.js";
 import { ModelRegistry } from "../model/registry.js";
 import { createLog, type OpenLog } from "../observe/create-log.js";
-import { GpuMetrics } from "../observe/machine-metrics.js";
 import { MetricsPage } from "../observe/metrics-page.js";
 import { repository } from "../repository/model-repository.js";
 import { RequestMemory } from "../request/request-memory.js";
@@ -60,7 +59,7 @@ export class TritonServer {
     this.registry = registry;
     const clock = options.clock ?? realClock;
     const modelLog = log.of("model_lifecycle");
-    const machine = machineOf(options, modelLog);
+    const machine = machineOf(options, log);
     this.gpus = machine.gpus;
     const scheduling = schedulingOf(options);
     const extensions = new AttachedExtensions([repository(options), ...(options.extensions ?? [])], {
@@ -98,15 +97,12 @@ export class TritonServer {
     this.models = models;
     this.source = extensions.source;
     const requestMemory = new RequestMemory(options.requestMemory);
-    const { allowGpuMetrics = true, metricsIntervalMs = 2000 } = options;
-    const hasGpus = allowGpuMetrics && options.gpus?.length !== 0;
     this.metrics = new MetricsPage(
       {
         models: () => meteredModels(registry),
         allowCpuMetrics: options.allowCpuMetrics,
-        cuda: models.cuda,
+        gpus: machine.gpus,
         metricsConfig: options.metricsConfig,
-        gpus: hasGpus ? new GpuMetrics(metricsIntervalMs, log.of("metrics")) : undefined,
         memory: requestMemory,
         tracing: models.tracing,
         cache: models.cacheUsage() === undefined ? undefined : () => models.cacheUsage(),
@@ -136,7 +132,7 @@ export class TritonServer {
     });
     this.service = new LocalService(
       options,
-      models,
+      { registry, log: models.log, tracing: models.tracing, gpus: machine.gpus },
       this.source,
       this.metrics,
       requestMemory,

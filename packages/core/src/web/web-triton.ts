@@ -21,7 +21,7 @@ import type {
 import { type ModelHandle, modelHandle } from "../bind/model-handle.js";
 import { ensembleStays, planBinding, planEnsemble, replanBinding } from "../bind/plan-binding.js";
 import type { PlanModule } from "../bind/plan-executors.js";
-import { type Gpus, listedGpus } from "../config/gpus.js";
+import { type Gpus, NO_GPUS } from "../config/gpus.js";
 import type { InputValues, OutputArrays } from "../in-process/in-process-tensors.js";
 import { inferByName } from "../in-process/infer-in-process.js";
 import { callModels } from "../in-process/stream-in-process.js";
@@ -74,7 +74,7 @@ export class WebTriton implements AsyncDisposable {
   /** @internal */
   readonly log: Log;
   /** @internal */
-  readonly gpus: Gpus = listedGpus([]);
+  readonly gpus: Gpus = NO_GPUS;
   /** @internal */
   readonly drainTimeoutMs: number;
   readonly #server: ModelServer;

@@ -6,15 +6,16 @@ import { importCompiled } from "../../../../test/support/compile-fixture.js";
 import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { thrownBy } from "../../../../test/support/outcome.js";
 import { instanceDevice } from "../../src/callback/instance-device.js";
+import { listedGpus } from "../support/listed-gpus.js";
 // @ts-expect-error: a module of JavaScript, which workers import as it is.
 import { styles } from "./fixtures/tells-requests.mjs";
 
 describe("callbacks", () => {
-  let triton = new Triton({ gpus: [0, 1] });
+  let triton = new Triton({ extensions: [listedGpus(0, 1)] });
 
   afterEach(async () => {
     await triton.close();
-    triton = new Triton({ gpus: [0, 1] });
+    triton = new Triton({ extensions: [listedGpus(0, 1)] });
   });
 
   const echoSpecs = { modelName: "m", inputs: echoInputs, outputs: echoOutputs } as const;
@@ -441,7 +442,7 @@ describe("instance device", () => {
     );
 
     it("reaches callbacks on this thread and modules in workers and processes", async () => {
-      await using triton = new Triton({ gpus: [0, 1] });
+      await using triton = new Triton({ extensions: [listedGpus(0, 1)] });
       const inputs = [{ name: "x", dtype: "FP32", shape: [1] }] as const;
       const outputs = [{ name: "torch", dtype: "BYTES", shape: [1] }] as const;
       const inline = triton.bind({

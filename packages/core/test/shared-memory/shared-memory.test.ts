@@ -165,7 +165,7 @@ describe("client shared memory", () => {
   });
 
   test("limits the number of regions", async () => {
-    const memory = new SharedMemory(true, loadPosix, 10);
+    const memory = new SharedMemory(true, undefined, loadPosix, 10);
     onTestFinished(() => memory.close());
     const { key } = await openRegion(8);
     for (let i = 0; i < 10; i++) await memory.registerSystem(`r${i}`, { key, offset: 0, byteSize: 8 });
@@ -181,7 +181,7 @@ describe("client shared memory", () => {
     const missing = async (): Promise<never> => {
       throw new Error("Cannot find package 'koffi'");
     };
-    const memory = new SharedMemory(true, () => bindPosix(missing, "linux"));
+    const memory = new SharedMemory(true, undefined, () => bindPosix(missing, "linux"));
     await expect(memory.registerSystem("r", { key: "/k", offset: 0, byteSize: 1 })).rejects.toMatchObject({
       code: "UNAVAILABLE",
       message: "cannot load the package 'koffi', which shared memory needs: npm install koffi",

@@ -301,7 +301,7 @@ async function registerCuda({
   sharedMemory.checkAllowed();
   checkNamed("cuda", region);
   // Triton without a GPU does not read the body.
-  sharedMemory.cudaRuntime(region);
+  sharedMemory.gpuRegions(region);
   const memoryOfGpu = await readJson(request, await request.readBody(memory, maxInputSize), (json) => {
     const handle = decodeText(asBytes(field(field(json, "raw_handle"), "b64")));
     if (!isBase64(handle)) throw notAHandle();

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:
 import { copyFile, link, mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { gpu } from "@tritonjs/backends/gpu";
 import { type ModelOptions, Triton } from "@tritonjs/core";
 import { writePrototxt } from "@tritonjs/core/config";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
@@ -168,7 +169,7 @@ export class RepositoryMachine extends ServedMachine {
 
 function loadModels(modelRepository: string, models: readonly string[]): Promise<Triton> {
   const options = { modelRepository, modelControlMode: "explicit", loadModel: [...models] } as const;
-  return readyOrClosed(new Triton({ ...options, logWarning: false, logError: false }));
+  return readyOrClosed(new Triton({ ...options, logWarning: false, logError: false, extensions: [gpu()] }));
 }
 
 const CONFIG_FILE = "config.pbtxt";

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { gpu } from "@tritonjs/backends/gpu";
 import { type Logger, Triton } from "@tritonjs/core";
 import { invalidOption } from "../command/tool-errors.js";
 import type { TestedModel } from "../data/data-set.js";
@@ -96,6 +97,7 @@ export async function openTriton(source: InProcessSource, model: string): Promis
           modelControlMode: "explicit",
           loadModel: [model, ...(source.calledModels ?? [])],
           logger: log,
+          extensions: [gpu()],
         })
       : await importOf(resolve(source.module), "triton", isTriton, "a Triton as 'triton' or as default");
   try {

@@ -127,7 +127,6 @@ export async function simulateMachine(options: MachineOptions): Promise<readonly
   const triton = new Triton({
     clock,
     modelRepository: repository,
-    gpus: [],
     backends: Object.fromEntries(
       models.map((model, i) => [
         backendOf(names[i]!),

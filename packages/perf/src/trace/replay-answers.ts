@@ -152,6 +152,7 @@ async function openRepository(
   models: readonly string[],
   versionOf: (row: CaptureRow) => string,
 ): Promise<AnswerTarget> {
+  const { gpu } = await import("@tritonjs/backends/gpu");
   const { Triton } = await import("@tritonjs/core");
   const { Exchange } = await import("@tritonjs/core/frontend");
   const triton = new Triton({
@@ -160,6 +161,7 @@ async function openRepository(
     loadModel: [...models],
     logInfo: false,
     allowCpuMetrics: false,
+    extensions: [gpu()],
   });
   try {
     await triton.ready();

@@ -31,7 +31,6 @@ export async function playLoad(recorded: LoadCase): Promise<PlayedLoad> {
     modelRepository: folder.path,
     logger: quietLogger,
     security: { accessToken: ACCESS_TOKEN },
-    gpus: [],
   });
   try {
     const ask = asker(fetchHandler(triton), folder.path);

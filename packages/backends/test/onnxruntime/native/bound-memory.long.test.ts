@@ -1,4 +1,4 @@
-import { Triton, type TritonOptions } from "@tritonjs/core";
+import { Triton } from "@tritonjs/core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
   type CudartState,
@@ -11,6 +11,7 @@ import { firstDifference } from "../../../../../test/support/first-difference.js
 import { identityOnnx, matrixOnnx } from "../../../../../test/support/onnx-models.js";
 import { outcomeOf, outcomesOf } from "../../../../../test/support/outcome.js";
 import { RepositoryOnDisk } from "../../../../../test/support/repository-on-disk.js";
+import { type GpuOptions, gpu } from "../../../src/gpu/index.js";
 import { onnxruntime, repositoryBackends } from "../../../src/onnxruntime/index.js";
 import { type RecordingLibrary, recordingLibrary } from "./recording-library.js";
 
@@ -30,8 +31,8 @@ let failing: Record<string, string>;
 const line = (message: string) => void lines.push(message);
 const logger = { error: line, warn: line, info() {}, debug() {} };
 
-function open(options: object = {}): Triton {
-  triton = new Triton({ logger, ...options });
+function open(options: GpuOptions = {}): Triton {
+  triton = new Triton({ logger, extensions: [gpu(options)] });
   return triton;
 }
 
@@ -140,7 +141,7 @@ describe.skipIf(cCompiler === undefined)(`memory for tensors on a GPU${withoutCo
     expect(await pools()).toMatchObject({ "nv_pinned used": 0, "tritonjs_cuda used": 0 });
   });
 
-  type Limits = Pick<TritonOptions, "pinnedMemoryPoolByteSize" | "cudaMemoryPoolByteSize">;
+  type Limits = Pick<GpuOptions, "pinnedMemoryPoolByteSize" | "cudaMemoryPoolByteSize">;
 
   it.each<readonly [Limits, RegExp]>([
     [
@@ -180,7 +181,7 @@ describe.skipIf(cCompiler === undefined)(`memory for tensors on a GPU${withoutCo
       ],
       [{ cudaMemoryPoolByteSize: { 1: 0.5 } }, "cudaMemoryPoolByteSize of GPU 1: expected a number of bytes"],
     ] as const) {
-      expect(() => new Triton({ logger, ...options })).toThrow(got);
+      expect(() => new Triton({ logger, extensions: [gpu(options)] })).toThrow(got);
     }
     open();
   });
@@ -280,7 +281,12 @@ describe.skipIf(cCompiler === undefined)(`pinned memory of a configuration${with
     lines = [];
     const { onnxruntime: backend } = repositoryBackends;
     const backends = { onnxruntime: backend! };
-    triton = new Triton({ logger, gpus: [0], modelRepository: models.path, backends });
+    triton = new Triton({
+      logger,
+      extensions: [gpu({ numbers: [0] })],
+      modelRepository: models.path,
+      backends,
+    });
     try {
       await triton.ready();
       const answers = await Promise.all(rows(8).map((row) => triton.infer("matrix", { x: [row] })));

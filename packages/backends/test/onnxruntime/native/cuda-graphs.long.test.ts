@@ -7,6 +7,7 @@ import { cCompiler, openCudaHome, withoutCompiler } from "../../../../../test/su
 import { matrixOnnx } from "../../../../../test/support/onnx-models.js";
 import { outcomeOf } from "../../../../../test/support/outcome.js";
 import { RepositoryOnDisk } from "../../../../../test/support/repository-on-disk.js";
+import { type GpuOptions, gpu } from "../../../src/gpu/index.js";
 import { onnxruntime, repositoryBackends } from "../../../src/onnxruntime/index.js";
 import { type RecordingLibrary, recordingLibrary } from "./recording-library.js";
 
@@ -30,7 +31,7 @@ const backends = { onnxruntime: backend! };
 const rows = (count: number) => Array.from({ length: count }, (_, i) => [i, 1, 2, 3]);
 
 /** Serves a model from a repository with a configuration, on the GPU of the stand-ins. */
-async function serve(config: string, options: object = {}, model = matrixOnnx()): Promise<string> {
+async function serve(config: string, options: GpuOptions = {}, model = matrixOnnx()): Promise<string> {
   await using models = await RepositoryOnDisk.create({
     "m/1/model.onnx": model,
     "m/config.pbtxt": `backend: "onnxruntime" instance_group [ { kind: KIND_GPU } ]
@@ -38,11 +39,10 @@ async function serve(config: string, options: object = {}, model = matrixOnnx())
   });
   triton = new Triton({
     logger,
-    gpus: [0],
+    extensions: [gpu({ numbers: [0], ...options })],
     modelRepository: models.path,
     backends,
     exitOnError: false,
-    ...options,
   });
   await triton.ready();
   return (await triton.service.repositoryIndex(false))[0]!.reason ?? "";
@@ -238,7 +238,7 @@ describe.skipIf(cCompiler === undefined)(`CUDA graphs of ONNX Runtime${withoutCo
         }),
         config: { maxBatchSize: 4 },
       });
-    triton = new Triton({ logger });
+    triton = new Triton({ logger, extensions: [gpu()] });
     const good = bind("good");
     await good.infer({ x: rows(4) });
     expect(good.instances()[0]!.details).toMatchObject({ graphRuns: "1", executionProvider: "cuda" });

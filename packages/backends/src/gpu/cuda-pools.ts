@@ -1,13 +1,19 @@
+import type { Log } from "@tritonjs/core/extension";
 import { errorFor, TritonError } from "@tritonjs/protocol";
-import type { Log } from "../observe/log.js";
 import { type CudaRuntime, type CudaStream, loadCudaRuntime } from "./cuda-runtime.js";
 
 /** Limits of the pools, as Triton has them. */
 export interface CudaPoolLimits {
-  /** Bytes of pinned memory. @default 256 MiB */
-  readonly pinnedMemoryPoolByteSize?: number | undefined;
-  /** Bytes of memory on a GPU, by its number. @default 64 MiB on each */
-  readonly cudaMemoryPoolByteSize?: Readonly<Record<number, number>> | undefined;
+  /**
+   * Largest amount of pinned memory in bytes, in which batches for GPUs are gathered and their outputs arrive. Memory is
+   * pinned when a model needs it. Beyond the limit, and with 0, tensors use memory that is not pinned. @default 256 MiB
+   */
+  readonly pinnedMemoryPoolByteSize?: number;
+  /**
+   * Largest amount of memory in bytes for inputs and outputs on a GPU, by the number of the GPU. Beyond the limit, and
+   * with 0, ONNX Runtime allocates it for each batch. @default 64 MiB on each GPU
+   */
+  readonly cudaMemoryPoolByteSize?: Readonly<Record<number, number>>;
 }
 
 const PINNED_BYTES = 256 * 1024 * 1024;

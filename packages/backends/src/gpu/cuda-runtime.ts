@@ -1,7 +1,5 @@
 import { join } from "node:path";
-import { errorFor, TritonError } from "@tritonjs/protocol";
-import { type Koffi, type NativeFunction, type NativeLibrary, requireKoffi } from "../optional-packages.js";
-import type { SharedObject } from "./shared-object.js";
+import { type Koffi, type NativeFunction, type NativeLibrary, requireKoffi } from "@tritonjs/core/internal";
 
 /** The functions used of CUDA's runtime library. {@link loadCudaRuntime} loads them through koffi. */
 export interface CudaRuntime {
@@ -243,51 +241,5 @@ function addressRange(koffi: Koffi): ((base: bigint, size: bigint, at: bigint) =
     return driver.func("int cuMemGetAddressRange_v2(uint64_t base, uint64_t size, uint64_t at)");
   } catch {
     return undefined;
-  }
-}
-
-/** Memory of a GPU that another process has made, as an object of a region. Its contents are only copied. */
-export class CudaObject implements SharedObject {
-  constructor(
-    private readonly runtime: CudaRuntime,
-    readonly deviceId: number,
-    readonly address: bigint,
-    private readonly size: number,
-    /** Whether this object ends the mapping. */
-    readonly owns: boolean,
-  ) {}
-
-  /** Copies a part of it to the CPU. @throws Error with CUDA's text */
-  copyOut(deviceId: number, into: Uint8Array, from: bigint): void {
-    this.runtime.copy(deviceId, into, from, into.byteLength);
-  }
-
-  byteSize(): number {
-    return this.size;
-  }
-
-  read(at: number, into: Uint8Array): boolean {
-    if (into.byteLength > this.size - at) return false;
-    this.#copy(into, this.address + BigInt(at), into.byteLength);
-    return true;
-  }
-
-  write(at: number, bytes: Uint8Array): boolean {
-    if (bytes.byteLength > this.size - at) return false;
-    this.#copy(this.address + BigInt(at), bytes, bytes.byteLength);
-    return true;
-  }
-
-  close(): void {
-    if (this.owns) this.runtime.closeHandle(this.deviceId, this.address);
-  }
-
-  #copy(to: Uint8Array | bigint, from: Uint8Array | bigint, byteSize: number): void {
-    try {
-      this.runtime.copy(this.deviceId, to, from, byteSize);
-    } catch (cause) {
-      const text = `cannot copy ${byteSize} bytes of CUDA shared memory: ${TritonError.from(cause).message}`;
-      throw errorFor("INVALID_REGION", text, { cause });
-    }
   }
 }

@@ -1,10 +1,11 @@
+import type { Koffi } from "@tritonjs/core/internal";
 import koffi from "koffi";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { fakeNvidiaSmi } from "../../../../test/support/fake-nvidia-smi.js";
-import { findGpus, MachineGpus } from "../../src/config/gpus.js";
-import { GpuMetrics } from "../../src/observe/machine-metrics.js";
-import type { Koffi } from "../../src/optional-packages.js";
-import { bindNvml } from "../../src/system/nvml.js";
+import { findGpus } from "../../src/gpu/driver-gpus.js";
+import { GpuMetrics } from "../../src/gpu/gpu-metrics.js";
+import { bindNvml } from "../../src/gpu/nvml.js";
+import { MachineGpus } from "../../src/gpu/server-gpus.js";
 
 describe("gpu metrics", () => {
   /** Lines as `nvidia-smi` prints them: of two H100, and of a GPU that reports little. */

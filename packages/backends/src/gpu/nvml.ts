@@ -1,5 +1,4 @@
-import { process } from "#host";
-import { type Koffi, type NativeFunction, requireKoffi } from "../optional-packages.js";
+import { type Koffi, type NativeFunction, requireKoffi } from "@tritonjs/core/internal";
 
 /** A GPU as the driver numbers it. */
 export interface DriverGpu {
