@@ -2,8 +2,8 @@ import { TritonError } from "@tritonjs/protocol";
 import type { BatcherOptions } from "../../packages/core/src/config/model-options.js";
 import { ShareLedger } from "../../packages/core/src/scheduler/fair-shares.js";
 import { Random } from "../../packages/perf/src/data/random.js";
-import { SharedCores } from "../../packages/perf/src/simulate/shared-cores.js";
 import { SimulationClock } from "../../packages/perf/src/simulate/simulation-clock.js";
+import { SharedCores } from "./shared-cores.js";
 import { type SimulatedMachine, SimulatedModel } from "./simulated-model.js";
 
 /** A caller and its load, as a share of the full-batch capacity. */

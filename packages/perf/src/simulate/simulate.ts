@@ -18,7 +18,6 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import { cleanUpAtExit } from "../command/exit-cleanups.js";
-import { SharedCores } from "./shared-cores.js";
 import { SimulationClock } from "./simulation-clock.js";
 
 /** A request of a simulation. */
@@ -36,8 +35,6 @@ export interface SimulatedRequest extends QueueOptions {
   readonly sequence?: { readonly id: bigint | string; readonly start: boolean; readonly end: boolean };
   /** Milliseconds that the request takes, for a model whose requests run by themselves, such as texts. */
   readonly durationMs?: number;
-  /** Largest number of tokens of the text that the request asks for. */
-  readonly maxTokens?: number;
 }
 
 /** A number of clients. Each sends its next request as soon as its last one has ended. */
@@ -69,15 +66,6 @@ export interface SimulationOptions extends SimulatedLoad {
   readonly signal?: AbortSignal;
 }
 
-/** Options of {@link simulateMachine}. */
-export interface MachineOptions {
-  readonly models: readonly SimulatedLoad[];
-  /** Cores that all running batches share. They slow each other down when more batches run. @default no limit */
-  readonly cores?: number;
-  /** Ends the simulation early. */
-  readonly signal?: AbortSignal;
-}
-
 /** Outcome of a simulation. */
 export interface SimulationResult {
   /** Milliseconds from the arrival of each request to its response; NaN for a request that failed. */
@@ -105,55 +93,26 @@ const TURN = 2000;
  *
  * @throws TritonError for a configuration that cannot be served
  */
-export async function simulate({ signal, ...model }: SimulationOptions): Promise<SimulationResult> {
-  const [result] = await simulateMachine({ models: [model], ...(signal !== undefined && { signal }) });
-  return result!;
-}
-
-/**
- * The same for several models of one machine. A closed loop of clients is for a single model.
- *
- * @returns one result for each model, in order
- * @throws TritonError for a configuration that cannot be served
- */
-export async function simulateMachine(options: MachineOptions): Promise<readonly SimulationResult[]> {
-  const { models, cores, signal } = options;
+export async function simulate({ signal, ...load }: SimulationOptions): Promise<SimulationResult> {
   const clock = new SimulationClock();
-  const shared = cores === undefined ? undefined : new SharedCores(clock, cores);
-  const names = models.map(({ config }, i) => (config.name === "" ? `model${i}` : config.name));
-  const configs = models.map(({ config, instances = 1 }, i) => simulatedConfig(config, names[i]!, instances));
-  const { repository, forget } = writeRepository(configs);
-  const loads = models.map(() => new LoadRecord(clock));
+  const name = load.config.name || "model0";
+  const { repository, forget } = writeRepository(simulatedConfig(load.config, name, load.instances ?? 1));
+  const record = new LoadRecord(clock);
   const triton = new Triton({
     clock,
     modelRepository: repository,
-    backends: Object.fromEntries(
-      models.map((model, i) => [
-        backendOf(names[i]!),
-        () => simulatedBackend(names[i]!, clock, model, shared, loads[i]!),
-      ]),
-    ),
+    gpus: [],
+    backends: { [BACKEND]: () => simulatedBackend(clock, load, record) },
   });
   try {
     await triton.ready();
-    const sends = models.map((_, i) => loads[i]!.sendTo(triton.service.model(names[i]!, "")));
-    const [first] = models;
-    if (models.length === 1 && "concurrency" in first!.requests) {
-      await runClosedLoop(first!.requests, clock, sends[0]!, signal);
-    } else {
-      const lists = models.map(({ requests }) => {
-        if ("concurrency" in requests)
-          throw new RangeError("expected one model for a closed loop, got several");
-        return requests;
-      });
-      await runSchedules(lists, clock, sends, signal);
-    }
-    const observed = triton.service.inspector?.models() ?? [];
-    return models.map((_, i) => {
-      const { cuts, instances } = triton.service.queue(names[i]!, "");
-      const deadlines = observed.find(({ name }) => name === names[i])?.activity?.().deadlines ?? [];
-      return loads[i]!.result(cuts, instances.length, deadlines);
-    });
+    const send = record.sendTo(triton.service.model(name, ""));
+    const { requests } = load;
+    if ("concurrency" in requests) await runClosedLoop(requests, clock, send, signal);
+    else await runSchedule(requests, clock, send, signal);
+    const { cuts, instances } = triton.service.queue(name, "");
+    const observed = triton.service.inspector?.models().find((one) => one.name === name);
+    return record.result(cuts, instances.length, observed?.activity?.().deadlines ?? []);
   } finally {
     const closed = triton.close();
     await clock.drain();
@@ -235,30 +194,21 @@ class LoadRecord {
   }
 }
 
-async function runSchedules(
-  lists: readonly (readonly SimulatedRequest[])[],
+async function runSchedule(
+  requests: readonly SimulatedRequest[],
   clock: SimulationClock,
-  sends: readonly Send[],
+  send: Send,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const next = lists.map(() => 0);
-  let [open, sent] = [0, 0];
-  for (;;) {
-    let model = -1;
-    for (const [i, list] of lists.entries()) {
-      const atMs = list[next[i]!]?.atMs;
-      if (atMs !== undefined && (model < 0 || atMs < lists[model]![next[model]!]!.atMs)) model = i;
-    }
-    if (model < 0) break;
-    const index = next[model]!++;
-    const request = lists[model]![index]!;
+  let open = 0;
+  for (const [index, request] of requests.entries()) {
     await clock.advanceTo(request.atMs);
-    if (sent++ % TURN === 0) {
+    if (index % TURN === 0) {
       await setImmediate();
       signal?.throwIfAborted();
     }
     open++;
-    sends[model]!(index, request, () => open--);
+    send(index, request, () => open--);
     clock.runDeferred();
   }
   await clock.runUntil(() => open === 0);
@@ -294,13 +244,11 @@ async function runClosedLoop(
 }
 
 /** Writes the repository at once: a second Ctrl-C meanwhile would leave its folder behind. */
-function writeRepository(configs: readonly ModelConfig[]): { repository: string; forget(): void } {
+function writeRepository(config: ModelConfig): { repository: string; forget(): void } {
   const repository = mkdtempSync(join(tmpdir(), "tritonjs-simulation-"));
   const forget = cleanUpAtExit(() => rmSync(repository, { recursive: true, force: true }));
-  for (const config of configs) {
-    mkdirSync(join(repository, config.name, "1"), { recursive: true });
-    writeFileSync(join(repository, config.name, "config.pbtxt"), writePrototxt(config));
-  }
+  mkdirSync(join(repository, config.name, "1"), { recursive: true });
+  writeFileSync(join(repository, config.name, "config.pbtxt"), writePrototxt(config));
   return { repository, forget };
 }
 
@@ -332,13 +280,8 @@ function requestOf(
   if (wanted.endsAtLimit === true) request.deadline = wanted.atMs + limitMs;
   else request.clientLimitMs = limitMs;
   request.caller = wanted.caller ?? "";
-  const { maxTokens, durationMs } = wanted;
-  if (maxTokens !== undefined || durationMs !== undefined) {
-    request.parameters = {
-      ...(maxTokens !== undefined && { max_tokens: maxTokens }),
-      ...(durationMs !== undefined && { [OWN_DURATION]: durationMs }),
-    };
-  }
+  const { durationMs } = wanted;
+  if (durationMs !== undefined) request.parameters = { [OWN_DURATION]: durationMs };
   return request;
 }
 
@@ -372,16 +315,14 @@ class SimulatedExecutor implements Executor {
   #lastEnd = Number.NEGATIVE_INFINITY;
   #busyUntil = Number.NEGATIVE_INFINITY;
 
-  /** @param shared cores that slow batches down when many run; undefined if batches do not slow each other down */
   constructor(
     private readonly clock: Clock,
     { config, times, concurrency = 1 }: SimulatedLoad,
-    private readonly shared: SharedCores | undefined,
     private readonly onBatch: (batch: SimulatedBatch) => void,
   ) {
     this.#times = times;
     this.capacity = concurrency;
-    this.takesAhead = shared === undefined && concurrency === 1 && takesAhead(config);
+    this.takesAhead = concurrency === 1 && takesAhead(config);
   }
 
   async start(): Promise<void> {}
@@ -400,7 +341,8 @@ class SimulatedExecutor implements Executor {
       this.capacity === 1 && this.#busyUntil > now + SAME_MOMENT_MS ? this.#busyUntil : now + gapMs;
     const own = Number(requests[0]?.parameters[OWN_DURATION] ?? Number.NaN);
     const tookMs = Number.isNaN(own) ? this.#times.duration(rows, startMs) : own;
-    await this.#pass(startMs - now, tookMs);
+    this.#busyUntil = startMs + tookMs;
+    await new Promise<void>((done) => void this.clock.setTimer(startMs - now + tookMs, done));
     const endMs = this.clock.now();
     this.#lastEnd = endMs;
     this.onBatch({ rows, requests: requests.length, startMs, endMs });
@@ -409,40 +351,19 @@ class SimulatedExecutor implements Executor {
     for (const [i, outputs] of results.entries()) execution.send(i, outputs, true);
     return undefined;
   }
-
-  /** Resolves when a batch that starts after `waitMs` has worked for `tookMs`. */
-  #pass(waitMs: number, tookMs: number): Promise<void> {
-    const { clock, shared } = this;
-    return new Promise((done) => {
-      if (shared === undefined) {
-        this.#busyUntil = clock.now() + waitMs + tookMs;
-        clock.setTimer(waitMs + tookMs, done);
-      } else if (waitMs > 0) clock.setTimer(waitMs, () => shared.run(tookMs, done));
-      else shared.run(tookMs, done);
-    });
-  }
 }
 
 /** Makes a backend whose instances take the given times and compute nothing. */
-function simulatedBackend(
-  name: string,
-  clock: Clock,
-  load: SimulatedLoad,
-  shared: SharedCores | undefined,
-  record: LoadRecord,
-): Backend {
+function simulatedBackend(clock: Clock, load: SimulatedLoad, record: LoadRecord): Backend {
   return {
-    backendName: backendOf(name),
+    backendName: BACKEND,
     platform: "",
     describe: () => undefined,
-    createExecutor: () => new SimulatedExecutor(clock, load, shared, (batch) => record.batches.push(batch)),
+    createExecutor: () => new SimulatedExecutor(clock, load, (batch) => record.batches.push(batch)),
   };
 }
 
-/** Each model has a backend of its own, because a backend knows the load of its model. */
-function backendOf(model: string): string {
-  return `simulated-${model}`;
-}
+const BACKEND = "simulated";
 
 /** Name of the one input and the one output of a simulated model. */
 const SIMULATED_INPUT = "x";
@@ -465,7 +386,7 @@ function simulatedConfig(config: ModelConfig, name: string, instances: number): 
   const { dynamicBatching, sequenceBatching, instanceGroup, parameters, maxBatchSize } = config;
   const simulated: Partial<ModelConfig> = {
     name,
-    backend: backendOf(name),
+    backend: BACKEND,
     maxBatchSize,
     input: [{ name: SIMULATED_INPUT, ...tensor }] as ModelConfig["input"],
     output: [{ name: SIMULATED_OUTPUT, ...tensor }] as ModelConfig["output"],

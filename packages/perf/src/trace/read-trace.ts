@@ -139,15 +139,7 @@ function toBatch(times: ReadonlyMap<string, number>, batch: Entry | undefined): 
   };
 }
 
-function contentOf({
-  rows,
-  limit_ms,
-  ends,
-  caller,
-  max_tokens,
-  sequence,
-  ...queue
-}: Entry): Partial<TraceRequest> {
+function contentOf({ rows, limit_ms, ends, caller, sequence, ...queue }: Entry): Partial<TraceRequest> {
   const id = isObject(sequence) ? textOf(sequence.id) : undefined;
   const { start, end } = (id === undefined ? {} : sequence) as Entry;
   return {
@@ -156,7 +148,6 @@ function contentOf({
     limitMs: numberOf(limit_ms),
     endsAtLimit: ends === true,
     caller: textOf(caller),
-    maxTokens: numberOf(max_tokens),
     sequence: id === undefined ? undefined : { id: idOf(id), start: start === true, end: end === true },
   };
 }
@@ -201,8 +192,6 @@ export interface TraceRequest extends QueueOptions {
   readonly endsAtLimit?: boolean;
   /** Name of the caller, as its header or the parameter `caller` says. */
   readonly caller?: string;
-  /** Largest number of tokens of the text that the request asks for. */
-  readonly maxTokens?: number;
   /** Why a request with a deadline was late, or refused because it would have been. */
   readonly late?: string;
   /** Reason of an answer UNAVAILABLE: the request was refused, or its time was over. */

@@ -47,15 +47,10 @@ const SAMPLED_SHARE = 0.02;
  * Selects the requests of one model, and puts its batches together.
  *
  * @param modelName may be absent for a trace of one model
- * @param originMs time of the trace that is 0 in the recording; the first arrival of the model unless given
  * @throws TritonError NOT_FOUND for a model that is not in the trace, INVALID_ARG for a trace of several models without
  * a name, and for a trace of only some of the requests
  */
-export function recordingOf(
-  trace: readonly TraceRequest[],
-  modelName?: string,
-  originMs?: number,
-): Recording {
+export function recordingOf(trace: readonly TraceRequest[], modelName?: string): Recording {
   const names = [...new Set(trace.map((one) => one.modelName))];
   if (names.length === 0) {
     throw new TritonError(
@@ -82,8 +77,7 @@ export function recordingOf(
     );
   }
   const arrived = all.filter((one) => one.batch !== undefined || one.refused !== undefined);
-  const origin =
-    originMs ?? arrived.reduce((first, one) => Math.min(first, one.queueStartMs), Number.POSITIVE_INFINITY);
+  const origin = arrived.reduce((first, one) => Math.min(first, one.queueStartMs), Number.POSITIVE_INFINITY);
   const groups = batchGroups(ran);
   const rows = new Map(groups.flatMap((group) => rowsOf(group)));
   const batches = groups.map((group) => batchOf(group, rows, origin)).sort((a, b) => a.startMs - b.startMs);
@@ -97,7 +91,6 @@ export function recordingOf(
       limitMs: one.limitMs,
       endsAtLimit: one.endsAtLimit,
       caller: one.caller,
-      maxTokens: one.maxTokens,
       sequence: one.sequence,
     }),
   );

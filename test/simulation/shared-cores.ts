@@ -41,39 +41,3 @@ export class SharedCores {
     });
   }
 }
-
-interface Span {
-  readonly startMs: number;
-  readonly endMs: number;
-}
-
-/**
- * Milliseconds that recorded batches would have taken alone, if they ran on cores that all of them shared.
- *
- * @param lists batches of each model
- * @returns the times of the batches of each model, in order
- */
-export function workOf(lists: readonly (readonly Span[])[], cores: number): readonly (readonly number[])[] {
-  const edges = lists
-    .flat()
-    .flatMap(({ startMs, endMs }) => [
-      { atMs: startMs, change: 1 },
-      { atMs: endMs, change: -1 },
-    ])
-    .sort((a, b) => a.atMs - b.atMs);
-  const times: number[] = [];
-  const worked: number[] = [];
-  let [running, sum, since] = [0, 0, edges[0]?.atMs ?? 0];
-  for (const { atMs, change } of edges) {
-    sum += (atMs - since) * (running === 0 ? 0 : Math.min(1, cores / running));
-    since = atMs;
-    running += change;
-    if (times.at(-1) === atMs) worked[worked.length - 1] = sum;
-    else {
-      times.push(atMs);
-      worked.push(sum);
-    }
-  }
-  const index = new Map(times.map((atMs, i) => [atMs, worked[i]!]));
-  return lists.map((list) => list.map(({ startMs, endMs }) => index.get(endMs)! - index.get(startMs)!));
-}
