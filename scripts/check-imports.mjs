@@ -33,7 +33,6 @@ const ORDER = {
     "extension",
     "backends",
     "repository",
-    "rollout",
     "service",
     "frontend",
     "in-process",
@@ -46,7 +45,7 @@ const ORDER = {
   server: [],
   scheduling: [],
   repository: [],
-  operations: ["opentelemetry", "capture", "on-demand", "time-travel"],
+  operations: ["opentelemetry", "capture", "on-demand", "time-travel", "rollout"],
   perf: [
     "command",
     "data",

@@ -8,13 +8,15 @@ import { importOf } from "../support/tree.mjs";
 
 const { tree, rate: captureRate } = programOptions();
 const { batch, Triton } = await importOf(tree, "core");
-const { capture } = await importOf(tree, "core", "capture/index");
+const { capture } = await importOf(tree, "operations", "capture/index");
+const { rollouts } = await importOf(tree, "operations", "rollout/index");
 const directory = mkdtempSync(join(tmpdir(), "tritonjs-captures-"));
 process.on("exit", () => rmSync(directory, { recursive: true, force: true }));
 
-const triton = new Triton(
-  captureRate === undefined ? {} : { extensions: [capture({ directory, rate: captureRate })] },
-);
+const updates = rollouts();
+const triton = new Triton({
+  extensions: captureRate === undefined ? [updates] : [updates, capture({ directory, rate: captureRate })],
+});
 const module = new URL("./migrated-model.mjs", import.meta.url);
 for (const modelVersion of [1, 2]) {
   triton.bind({
@@ -47,7 +49,7 @@ answerCalls({
   url: () => url.replace("localhost", "127.0.0.1"),
   /** Requests at random times. */
   async load({ mode, ...load }) {
-    const rollout = await triton.rollout("m", {
+    const rollout = await updates.start("m", {
       from: 1,
       to: 2,
       ...(mode === "shadows" && { shadow: { every: 10 } }),

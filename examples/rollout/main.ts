@@ -1,6 +1,6 @@
 import { batch, Triton } from "@tritonjs/core";
-import type { RolloutEvent, RolloutOptions } from "@tritonjs/core/rollout";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { type RolloutEvent, type RolloutOptions, rollouts } from "@tritonjs/operations/rollout";
 
 /*
  * Two releases of a model that tells whether a review is friendly. Version 2 has a fault: it changes its mind about 2% of
@@ -8,7 +8,8 @@ import { VirtualClock } from "@tritonjs/core/testing";
  */
 
 const clock = new VirtualClock();
-await using triton = new Triton({ clock, logWarning: false });
+const updates = rollouts();
+await using triton = new Triton({ clock, logWarning: false, extensions: [updates] });
 let state = 42;
 const random = () => {
   state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -55,7 +56,7 @@ const show = ({ type, reason, rollout }: RolloutEvent) =>
 /** One request each five seconds, until the rollout is over. */
 async function release(to: number): Promise<void> {
   sent = 0;
-  const rollout = await triton.rollout("reviews", { ...options, from: 1, to });
+  const rollout = await updates.start("reviews", { ...options, from: 1, to });
   rollout.onEvent(show);
   while (rollout.state === "running") {
     const user = `user ${Math.floor(random() * 500)}`;

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { batch, sample, Triton } from "@tritonjs/core";
 import { http, openApiDocument } from "@tritonjs/http";
 import { openai } from "@tritonjs/llm/openai";
+import { rollouts } from "@tritonjs/operations/rollout";
 import { analyze } from "@tritonjs/perf";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { curlLines } from "../support/curl-line.js";
@@ -48,7 +49,7 @@ const document = readFileSync(join(repositoryRoot, "docs/http.md"), "utf8");
 const lines = curlLines(document);
 
 describe("the curl lines in docs/http.md", () => {
-  const triton = new Triton({ security: { restrictedEndpoints: [] } });
+  const triton = new Triton({ security: { restrictedEndpoints: [] }, extensions: [rollouts()] });
   let base = "";
 
   beforeAll(async () => {

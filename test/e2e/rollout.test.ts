@@ -6,7 +6,7 @@ import { run } from "@tritonjs/cli";
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import { batch, type InferRequest, type Triton, type TritonOptions } from "@tritonjs/core";
-import type { RolloutReport } from "@tritonjs/core/rollout";
+import { type RolloutReport, rollouts } from "@tritonjs/operations/rollout";
 import { encodeMessage, inference, inferencePath } from "@tritonjs/protocol/grpc";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { RepositoryFolder } from "../golden/support/repository-folder.js";
@@ -20,7 +20,8 @@ type Request = InferRequest<typeof X>;
 const users = Array.from({ length: 16 }, (_, i) => `user-${i}`);
 
 async function serve(options: TritonOptions = {}, frontendThreads = 0) {
-  const triton = openTriton({ logInfo: false, logWarning: false, ...options });
+  const updates = rollouts();
+  const triton = openTriton({ logInfo: false, logWarning: false, ...options, extensions: [updates] });
   for (const modelVersion of [1, 2]) {
     triton.bind({
       modelName: "m",
@@ -38,7 +39,7 @@ async function serve(options: TritonOptions = {}, frontendThreads = 0) {
     await clients.http.close();
     await clients.grpc.close();
   });
-  return { triton, http, grpc, clients };
+  return { triton, updates, http, grpc, clients };
 }
 
 /** The version that a user gets, as the answer says and as the model does. */
@@ -66,8 +67,8 @@ async function ask(
 
 describe.each([0, 1])("with %i frontend threads, HTTP and gRPC obey a rollout", (threads) => {
   it("keep the version of a header's key, the same over both, and leave named versions alone", async () => {
-    const { triton, clients } = await serve({}, threads);
-    const rollout = await triton.rollout("m", { from: 1, to: 2, share: 50, key: "header:x-user", seed: 3 });
+    const { updates, clients } = await serve({}, threads);
+    const rollout = await updates.start("m", { from: 1, to: 2, share: 50, key: "header:x-user", seed: 3 });
     const first = new Map<string, string>();
     for (const user of users) first.set(user, await versionFor(clients.http, user));
     expect(new Set(first.values())).toEqual(new Set(["1", "2"]));
@@ -134,7 +135,9 @@ describe("no step passes on requests in flight", () => {
     ["streams over HTTP", 1],
   ])("of %s, nor on the answers beside them, with %i frontend threads", async (kind, threads) => {
     const decoupled = kind === "streams over HTTP";
-    const triton = openTriton({ exitTimeoutSecs: 0, logInfo: false, logWarning: false });
+    const updates = rollouts();
+    const options = { exitTimeoutSecs: 0, logInfo: false, logWarning: false, extensions: [updates] };
+    const triton = openTriton(options);
     let hanging = 0;
     for (const modelVersion of [1, 2]) {
       const answer = async (x: number) => {
@@ -168,7 +171,7 @@ describe("no step passes on requests in flight", () => {
       await grpc.close();
     });
     const steps = [{ share: 100, forSeconds: 0, minRequests: 21 }];
-    await triton.rollout("m", { from: 1, to: 2, steps });
+    await updates.start("m", { from: 1, to: 2, steps });
     const send = async (x: number): Promise<unknown> => {
       const { signal } = leaves;
       const inputs = { x: { datatype: "FP32", shape: [1, 1], data: [x] } } as const;
@@ -259,7 +262,7 @@ describe("a repository", () => {
       rollout_share: "0",
       rollout_key: "header:x-user",
     });
-    const triton = openTriton({ modelRepository: path, logInfo: false });
+    const triton = openTriton({ modelRepository: path, logInfo: false, extensions: [rollouts()] });
     await triton.ready();
     await expect.poll(() => versionIn(triton)).toBe("m/1");
     expect(await triton.service.management![0]!.get!.run({ names: { model: "m" }, body: {} })).toMatchObject({
@@ -271,7 +274,7 @@ describe("a repository", () => {
     const lines: string[] = [];
     const bad = await create({ rollout_from: "1", rollout_to: "2", rollout_share: "200" });
     const logger = { debug() {}, info() {}, warn() {}, error: (line: string) => lines.push(line) };
-    const other = openTriton({ modelRepository: bad.path, logger });
+    const other = openTriton({ modelRepository: bad.path, logger, extensions: [rollouts()] });
     await other.ready();
     await expect.poll(() => lines.join()).toContain("expected a percentage from 0 to 100, got 200");
     expect(await versionIn(other)).toBe("m/2");

@@ -5,6 +5,7 @@ import { status } from "@grpc/grpc-js";
 import { InferenceServerClient } from "@tritonjs/client/grpc";
 import type { BackendFactory, ParameterTable } from "@tritonjs/core/backend";
 import { lineLogger } from "@tritonjs/core/internal";
+import { rollouts } from "@tritonjs/operations/rollout";
 import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { DeclaredParameters } from "../../packages/core/src/backends/declared-parameters.js";
@@ -218,6 +219,7 @@ describe("a path of a load request", async () => {
     triton: {
       modelRepository: repository.path,
       modelControlMode: "explicit",
+      extensions: [rollouts()],
       logger: lineLogger(
         () => {},
         () => "default",
@@ -232,20 +234,25 @@ describe("a path of a load request", async () => {
     ),
   );
 
-  it.each(rows)("is refused before the backend opens: $parameter of $backend", async (row) => {
-    const { backend, parameter, isAccelerator } = row;
-    const text = "/etc/passwd";
-    const accelerator = { name: "openvino", parameters: { [parameter]: text } };
-    const config = isAccelerator
-      ? { backend, optimization: { execution_accelerators: { cpu_execution_accelerator: [accelerator] } } }
-      : { backend, parameters: { [parameter]: { string_value: text } } };
-    for (const client of server.clients) {
-      const refusal = await client.loadModel("m", { config }).catch((error: Error) => error);
-      expect(refusal).toMatchObject({ code: "INVALID_ARG" });
-      expect(String(refusal)).toContain(`parameter '${parameter}' of `);
-      expect(String(refusal)).toContain("in a configuration that came over the network, got '/etc/passwd'");
-    }
-  });
+  const ofExtension = { backend: "identity", parameter: "rollout_directory", isAccelerator: false };
+
+  it.each([...rows, ofExtension])(
+    "is refused before the backend opens: $parameter of $backend",
+    async (row) => {
+      const { backend, parameter, isAccelerator } = row;
+      const text = "/etc/passwd";
+      const accelerator = { name: "openvino", parameters: { [parameter]: text } };
+      const config = isAccelerator
+        ? { backend, optimization: { execution_accelerators: { cpu_execution_accelerator: [accelerator] } } }
+        : { backend, parameters: { [parameter]: { string_value: text } } };
+      for (const client of server.clients) {
+        const refusal = await client.loadModel("m", { config }).catch((error: Error) => error);
+        expect(refusal).toMatchObject({ code: "INVALID_ARG" });
+        expect(String(refusal)).toContain(`parameter '${parameter}' of `);
+        expect(String(refusal)).toContain("in a configuration that came over the network, got '/etc/passwd'");
+      }
+    },
+  );
 });
 
 describe("the sources", () => {
@@ -258,11 +265,13 @@ describe("the sources", () => {
     "core/src/config/model-options.ts": "reads the parameters of all models, which SHARED_PARAMETERS has",
     "core/src/config/substitutes.ts": "writes the parameters of the operator's rules",
     "core/src/instance/js-model.ts": "is an example in a comment",
-    "core/src/model/resident-models.ts": "reads the parameters of all models, which SHARED_PARAMETERS has",
     "core/src/repository/given-paths.ts": "checks all of them",
     "core/src/repository/model-repository.ts": "shows what a substitute stands for",
     "core/src/repository/poll-model.ts": "shows what a substitute stands for",
-    "core/src/rollout/rollout-options.ts": "reads the parameters of all models, which SHARED_PARAMETERS has",
+    "operations/src/on-demand/on-demand-settings.ts":
+      "reads the parameters of all models, which its extension declares",
+    "operations/src/rollout/rollout-options.ts":
+      "reads the parameters of all models, which its extension declares",
     "backends/src/classes/index.ts": "hands all parameters to the class of a model",
     "backends/src/classes/model-settings.ts": "writes parameters of settings that are on disk",
     "backends/src/onnxruntime/native-values.ts": "has a function of that name",
@@ -272,7 +281,7 @@ describe("the sources", () => {
     "backends/python/tritonjs_torch/settings.py": "reads switches and numbers",
   };
 
-  it.each(["core/src", "backends/src", "backends/python", "llm/src"])(
+  it.each(["core/src", "operations/src", "backends/src", "backends/python", "llm/src"])(
     "read parameters of models by a table only: %s",
     async (folder) => {
       const root = join(repositoryRoot, "packages", folder);

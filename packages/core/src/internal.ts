@@ -43,7 +43,12 @@ export { requestedBy, totalRows } from "./instance/run-callable.js";
 export { createScheduler } from "./model/model-version.js";
 export { lineLogger } from "./observe/create-log.js";
 export { acceptFaults, LOG_FORMATS, type LogSubject, runningFields } from "./observe/log.js";
-export { type DeadlineClass, type LatencyHistogram, ModelStatistics } from "./observe/statistics.js";
+export {
+  type DeadlineClass,
+  LatencyHistogram,
+  ModelStatistics,
+  OCTAVE_BOUNDS_MS,
+} from "./observe/statistics.js";
 export {
   readTraceCount,
   readTraceLevels,
@@ -124,7 +129,7 @@ export {
   sleep,
   type Timer,
 } from "./system/clock.js";
-export { LinkedList } from "./system/collections.js";
+export { type Linked, LinkedList } from "./system/collections.js";
 export { PRIVATE_DIRECTORY, PRIVATE_FILE } from "./system/files.js";
 export { residentBytes } from "./system/start-process.js";
 export { type Allocate, copyTensor } from "./tensor-rows.js";

@@ -43,7 +43,7 @@ async function requestOf(action: Action, given: readonly string[]): Promise<obje
   if (action === "status") return undefined;
   if (action === "share") return { share: Number(given[0]) };
   if (action !== "start") return { action };
-  const { rolloutOfTexts } = await import("@tritonjs/core/rollout");
+  const { rolloutOfTexts } = await import("@tritonjs/operations/rollout");
   return rolloutOfTexts(given.map(readPair));
 }
 

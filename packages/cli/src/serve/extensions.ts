@@ -22,7 +22,13 @@ interface KnownExtension {
    * while the server runs, so an extension that parameters ask for is loaded for every server.
    */
   asked(given: CommandLine): boolean;
-  load(given: CommandLine): Promise<Extension>;
+  load(given: CommandLine): Promise<LoadedExtension>;
+}
+
+interface LoadedExtension {
+  readonly extension: Extension;
+  /** Called when all models are ready. */
+  ready?(): Promise<void>;
 }
 
 /** The extensions of the command. No other file of the command names them, and a server loads those that are asked for. */
@@ -34,14 +40,14 @@ const KNOWN: readonly KnownExtension[] = [
       hasGpuDriver(environment),
     async load({ values }) {
       const { gpu } = await import("@tritonjs/backends/gpu");
-      return gpu(gpuOptions(values));
+      return { extension: gpu(gpuOptions(values)) };
     },
   },
   {
     asked: ({ spans }) => spans !== undefined,
     async load({ spans, logError }) {
       const { loadSpanTracer } = await import("./span-tracer.js");
-      return loadSpanTracer(spans!, (message) => logError("tracer", message));
+      return { extension: await loadSpanTracer(spans!, (message) => logError("tracer", message)) };
     },
   },
   {
@@ -50,28 +56,42 @@ const KNOWN: readonly KnownExtension[] = [
     async load({ values }) {
       const { modelsOnDemand } = await import("@tritonjs/operations/on-demand");
       const { "model-ttl-secs": modelTtlSecs, "model-memory-budget-mb": modelMemoryBudgetMb } = values;
-      return modelsOnDemand({
+      const extension = modelsOnDemand({
         loadOnDemand: values["load-on-demand"],
         ...(modelTtlSecs !== 0 && { modelTtlSecs }),
         ...(modelMemoryBudgetMb !== 0 && { modelMemoryBudgetMb }),
       });
+      return { extension };
+    },
+  },
+  {
+    // A model or a client may ask for a rollout.
+    asked: () => true,
+    async load({ values: { "rollout-directory": directory, rollout: asked } }) {
+      const { rollouts, rolloutOfTexts } = await import("@tritonjs/operations/rollout");
+      const extension = rollouts(directory === "" ? {} : { directory });
+      return {
+        extension,
+        // One that is saved in the directory of rollouts goes on as it was.
+        async ready() {
+          for (const { model, options } of asked) await extension.start(model, rolloutOfTexts(options));
+        },
+      };
     },
   },
   {
     asked: ({ values }) => values["scheduling-tape"] !== "" || values["scheduling-ring"] > 0,
     async load({ values: { "scheduling-tape": file, "scheduling-ring": seconds } }) {
       const { recordScheduling } = await import("@tritonjs/operations/time-travel");
-      return recordScheduling({
-        ...(file !== "" && { file }),
-        ...(seconds > 0 && { seconds, keep: "last" }),
-      });
+      const ring = seconds > 0 && ({ seconds, keep: "last" } as const);
+      return { extension: recordScheduling({ ...(file !== "" && { file }), ...ring }) };
     },
   },
   {
     asked: ({ values }) => values["capture-directory"] !== "",
     async load({ values }) {
       const { capture } = await import("@tritonjs/operations/capture");
-      return capture({ directory: values["capture-directory"], rate: values["capture-rate"] });
+      return { extension: capture({ directory: values["capture-directory"], rate: values["capture-rate"] }) };
     },
   },
 ];
@@ -81,7 +101,7 @@ const KNOWN: readonly KnownExtension[] = [
  *
  * @throws TritonError for settings that they cannot have, or a package that is not installed
  */
-export function loadExtensions(given: CommandLine): Promise<Extension[]> {
+export function loadExtensions(given: CommandLine): Promise<LoadedExtension[]> {
   return Promise.all(KNOWN.filter(({ asked }) => asked(given)).map(({ load }) => load(given)));
 }
 

@@ -53,7 +53,7 @@ export async function serve(
   try {
     const pages = values.dashboard ? await openDashboard(values) : undefined;
     const frontends = await openChosenFrontends(values, pages, await openOpenAi(values));
-    const known = await loadExtensions({
+    const loaded = await loadExtensions({
       values,
       environment: terminal.environment,
       spans: traces.spans,
@@ -62,13 +62,13 @@ export async function serve(
     triton = new Triton({
       ...tritonSettings(values, logger, await classModels(values.model)),
       trace: traces.options,
-      extensions: known,
+      extensions: loaded.map(({ extension }) => extension),
       ...extensions,
     });
     for (const complaint of metricsComplaints(values["metrics-config"])) {
       triton.service.log.of("metrics").error(complaint);
     }
-    const started = start(triton, frontends, values, terminal.columns).then(() => {
+    const started = start(triton, loaded, frontends, values, terminal.columns).then(() => {
       isServing = true;
     });
     started.catch(() => {});
@@ -90,6 +90,7 @@ const DEFAULT_COLUMNS = 80;
 
 async function start(
   triton: Triton,
+  loaded: Awaited<ReturnType<typeof loadExtensions>>,
   frontends: readonly Frontend[],
   values: OptionValues,
   columns = DEFAULT_COLUMNS,
@@ -102,7 +103,7 @@ async function start(
     progress.stop();
     await logStart(service, values, columns);
   }
-  await startRollouts(triton, values.rollout);
+  for (const { ready } of loaded) await ready?.();
   const { addresses } = await triton.serve({ frontends, frontendThreads: frontendThreads(values) });
   for (const [name, { host, port }] of Object.entries(addresses)) {
     const address = host.includes(":") ? `[${host}]` : host;
@@ -111,13 +112,6 @@ async function start(
   }
   const warning = accessWarning(values);
   if (warning !== undefined) service.log.of("main").warning(warning);
-}
-
-/** Starts the rollouts of the command line. One that is saved in the directory of rollouts goes on as it was. */
-async function startRollouts(triton: Triton, rollouts: OptionValues["rollout"]): Promise<void> {
-  if (rollouts.length === 0) return;
-  const { rolloutOfTexts } = await import("@tritonjs/core/rollout");
-  for (const { model, options } of rollouts) await triton.rollout(model, rolloutOfTexts(options));
 }
 
 /** Logs the models that are still loading, every ten seconds until stopped. */

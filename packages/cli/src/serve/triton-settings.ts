@@ -40,7 +40,6 @@ export function tritonSettings(
     // A shorter interval would poll without a pause.
     repositoryPollSecs: Math.max(1, values["repository-poll-secs"]),
     loadModel: [...new Set(values["load-model"])],
-    rolloutDirectory: values["rollout-directory"] || undefined,
     modelConfigName: values["model-config-name"] || undefined,
     disableAutoCompleteConfig:
       values["disable-auto-complete-config"] || values["strict-model-config"] === true,

@@ -10,7 +10,7 @@ const options = (...args: string[]) => gpuOptions(valuesOf(...args));
 
 async function names(environment: NodeJS.ProcessEnv, ...args: string[]): Promise<string[]> {
   const given = { values: valuesOf(...args), environment, spans: undefined, logError() {} };
-  return (await loadExtensions(given)).map(({ name }) => name);
+  return (await loadExtensions(given)).map(({ extension }) => extension.name);
 }
 
 describe("GPUs from the command line", () => {

@@ -64,18 +64,10 @@ export class DeclaredParameters<K extends string> {
   }
 }
 
-/** Parameters of models of any backend, and of ensembles. Those of rollouts begin with `rollout_`. */
+/** Parameters of models of any backend, and of ensembles. Extensions declare theirs. */
 export const SHARED_PARAMETERS = new DeclaredParameters<string>({
-  write: ["rollout_directory"],
   value: [
-    ...[
-      "isolation",
-      "heap_limit_mb",
-      "execution_timeout_ms",
-      "load_timeout_seconds",
-      "rollout_*",
-      SUBSTITUTED,
-    ],
+    ...["isolation", "heap_limit_mb", "execution_timeout_ms", "load_timeout_seconds", SUBSTITUTED],
     ...SCHEDULING_PARAMETERS,
   ],
 });

@@ -2,7 +2,7 @@ import type { ModelConfig } from "@tritonjs/protocol";
 import type { Gpus } from "../config/gpus.js";
 import type { ParameterTable } from "../instance/backend.js";
 import type { ModelPlan } from "../model/model-server.js";
-import type { ModelVersion } from "../model/model-version.js";
+import type { ModelVersion, VersionRouter } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { Residence, TenantModel } from "../model/residence.js";
 import type { Log } from "../observe/log.js";
@@ -65,6 +65,23 @@ export interface ExtensionServer {
    * @throws TritonError INVALID_ARG for a configuration that cannot be served
    */
   create(plan: ModelPlan): ModelVersion;
+  /**
+   * Divides the requests to a model that name no version among its versions; undefined ends that. Call it again when
+   * `router.version` changes.
+   *
+   * @param namespace of the model; empty unless the server has namespaces
+   * @example
+   * ```ts
+   * // Sends a tenth of the requests to version 2.
+   * server.route("resnet", "", {
+   *   version: 1,
+   *   keyHeader: undefined,
+   *   route: (request, found) =>
+   *     (Math.random() < 0.1 ? server.registry.readyVersion("resnet", "", 2) : undefined) ?? found,
+   * });
+   * ```
+   */
+  route(name: string, namespace: string, router: VersionRouter | undefined): void;
   /** True for a model that is not in memory when it comes into service, as an extension decides. */
   startsOnDisk(config: ModelConfig): boolean;
   /** What the parameters of configurations name that all extensions read. */
@@ -101,7 +118,7 @@ export interface ExtensionParts {
   around?(plan: ModelPlan): AroundScheduling | undefined;
 
   // Models.
-  /** Parameters of configurations that the extension reads, and what their texts name; `rollout_*` for all that begin so. */
+  /** Parameters of configurations that the extension reads, and what their texts name; `audit_*` for all that begin so. */
   readonly parameters?: ParameterTable;
   /**
    * Looks at each plan before a version is made of it, and before a version that serves takes its settings. Returns the
@@ -169,7 +186,7 @@ export interface ManagementRoute {
 
 /** One method of a {@link ManagementRoute}. */
 export interface ManagementOperation {
-  /** Name in the OpenAPI document, unlike all others: `changeRollout`. */
+  /** Name in the OpenAPI document, unlike all others: `recentRequests`. */
   readonly id: string;
   /** What it does, in a few words. */
   readonly summary: string;

@@ -214,7 +214,7 @@ export function withChoice<O extends NestedOptions>(
 }
 
 export interface NestedOptions extends InferOptions {
-  /** True for a call that names no version, while a version is rolled out. */
+  /** True for a call that names no version of a model with a router. */
   readonly anyVersion?: boolean;
   /** Time limit of the causing request, in milliseconds on the clock. */
   readonly deadline?: number | undefined;
@@ -284,9 +284,7 @@ export function sendInProcess(
   if (callers === undefined) sender.sampled = model.tracing?.sample(model.name);
   request.trace = sender.sampled ?? options.parentTrace?.child(model.name);
   try {
-    const isSent = signal?.aborted !== true;
-    const answering = options.anyVersion === true && isSent ? model.chosen(request) : model;
-    return sendFor(signal && new Caller(signal), answering, request, sender);
+    return sendFor(signal && new Caller(signal), model, request, sender, options.anyVersion === true);
   } catch (error) {
     sender.sampled?.release();
     throw error;

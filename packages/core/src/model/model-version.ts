@@ -40,7 +40,7 @@ import type { ModelPlan, ModelServer } from "./model-server.js";
 import type { Residence, TenantModel } from "./residence.js";
 import type { ModelState, PayloadSnapshot, QueueSnapshot, RegisteredVersion } from "./version-status.js";
 
-/** Decides which version of a model answers the requests that name none, while a new version is rolled out. */
+/** Decides which version of a model answers the requests that name none: the seam `route` of an extension. */
 export interface VersionRouter {
   /** Version that look-ups without a version find while it is in service. */
   readonly version: number;
@@ -272,11 +272,6 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
   /** The version that answers a request without a version, for which a look-up has found this one. */
   chosen(request: InferenceRequest): ModelVersion {
     return this.router === undefined ? this : this.router.route(request, this);
-  }
-
-  /** True if the model has an open sequence with the id of a request. */
-  hasSequence(request: InferenceRequest): boolean {
-    return this.scheduler.hasSequence?.(request) ?? false;
   }
 
   /**

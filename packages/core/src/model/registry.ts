@@ -189,8 +189,8 @@ export class ModelRegistry {
   }
 
   /**
-   * Finds the version that a request means: the version that it names, or the highest that is ready. While a version is
-   * rolled out, a request without a version means that of the router.
+   * Finds the version that a request means: the version that it names, or the highest that is ready. With a
+   * router, a request without a version means that of the router.
    *
    * @throws TritonError NOT_FOUND for an unknown model or version; UNAVAILABLE for a version that is not ready;
    * INVALID_ARG for a version that is not a number, and for a name that several repositories have.

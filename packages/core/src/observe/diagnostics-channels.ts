@@ -92,21 +92,6 @@ export interface InstanceRestartMessage {
   readonly pauseMs: number;
 }
 
-/** A rollout of a model has changed. The whole state is a `RolloutEvent` of `@tritonjs/core/rollout`. */
-export interface RolloutMessage {
-  /** `started`, `step`, `share`, `paused`, `resumed`, `fault`, `promoted` or `rolled_back`. */
-  readonly type: string;
-  /** Why, in words; empty for none. */
-  readonly reason: string;
-  readonly rollout: {
-    readonly model: string;
-    readonly from: number;
-    readonly to: number;
-    readonly state: string;
-    readonly share: number;
-  };
-}
-
 /** The messages of each channel by its name. */
 export interface DiagnosticMessages {
   "tritonjs:request:start": RequestStartMessage;
@@ -117,7 +102,6 @@ export interface DiagnosticMessages {
   "tritonjs:batch:formed": BatchMessage;
   "tritonjs:model:state": ModelStateMessage;
   "tritonjs:instance:restart": InstanceRestartMessage;
-  "tritonjs:rollout": RolloutMessage;
 }
 
 interface TypedChannel<Message> {
@@ -138,8 +122,6 @@ export const requestSettled = typed("tritonjs:request:settled");
 export const batchFormed = typed("tritonjs:batch:formed");
 export const modelState = typed("tritonjs:model:state");
 export const instanceRestart = typed("tritonjs:instance:restart");
-
-export const rolloutEvent = typed("tritonjs:rollout");
 
 export const executionChannel = tracingChannel<unknown, BatchMessage>("tritonjs:execute");
 

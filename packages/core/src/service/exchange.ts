@@ -36,11 +36,14 @@ export class ClientGone extends Error {
 export interface ClientSender extends RequestSender {
   /** Removes the listener of the client. To be called with the final outcome. */
   forgetClient: (() => void) | undefined;
+  /** Called with the version that answers, if that may be another than the found one. */
+  routed?(model: FoundModel): void;
 }
 
 /**
  * Queues a request, and cancels it when its client leaves. All calls come by here, over transports and in process.
  *
+ * @param anyVersion true for a request that names no version: a router may choose another than the found one
  * @throws the error with which the request is refused, and the client's reason if it has left before
  */
 export function sendFor(
@@ -48,10 +51,13 @@ export function sendFor(
   model: FoundModel,
   request: InferenceRequest,
   sender: ClientSender,
+  anyVersion: boolean,
 ): RequestHandle {
   if (client?.gone) throw client.reason ?? new ClientGone();
   request.sender = sender;
-  const handle = model.infer(request);
+  const answering = anyVersion ? (model.chosen?.(request) ?? model) : model;
+  if (answering !== model) sender.routed?.(answering);
+  const handle = answering.infer(request);
   if (client === undefined || handle.settled) return handle;
   // An inline callback has already run by now, and the client may have left meanwhile.
   if (client.gone) handle.cancel(client.reason);
@@ -204,8 +210,9 @@ export class Exchange implements ClientSender {
     try {
       this.#service.assertOpen();
       const content = requestOf(request, this.model.name);
-      if (this.#version === "" && this.#client?.gone !== true) this.#choose(content);
-      const handle = sendFor(this.#client, this.model, content, this);
+      const anyVersion = this.#version === "";
+      if (anyVersion) this.#readKey(content);
+      const handle = sendFor(this.#client, this.model, content, this, anyVersion);
       if (!handle.settled) this.#handle = handle;
     } catch (error) {
       return this.#refuse(error);
@@ -213,14 +220,16 @@ export class Exchange implements ClientSender {
     return undefined;
   }
 
-  /** Takes the version that answers a request without a version, while a new version is rolled out. */
-  #choose(request: InferenceRequest): void {
+  /** Reads the key by which a router chooses the version. */
+  #readKey(request: InferenceRequest): void {
     const { keyHeader } = this.model;
-    if (keyHeader !== undefined) {
-      const key = this.#options.header?.(keyHeader) ?? this.#client?.header?.(keyHeader);
-      if (key !== undefined) request.routingKey = key;
-    }
-    this.model = this.model.chosen?.(request) ?? this.model;
+    if (keyHeader === undefined) return;
+    const key = this.#options.header?.(keyHeader) ?? this.#client?.header?.(keyHeader);
+    if (key !== undefined) request.routingKey = key;
+  }
+
+  routed(model: FoundModel): void {
+    this.model = model;
   }
 
   /**

@@ -67,8 +67,6 @@ export class ServerModels {
   readonly registry: ModelRegistry;
   readonly log: Log;
   readonly tracing: Tracing | undefined;
-  /** Called with a model whose configuration has a rollout. */
-  onRollout: ((model: ModelPlan) => void) | undefined;
   readonly #shared: ModelServer;
   readonly #extensions: AttachedExtensions;
   /** How callers share all models together. */
@@ -124,7 +122,6 @@ export class ServerModels {
 
   #adapt(given: ModelPlan): ModelPlan {
     const plan = this.#shares === undefined ? given : sharedByAll(given, this.#shares, this.#ledger);
-    if (plan.config.parameters.rollout_to !== undefined) this.onRollout?.(plan);
     return this.#extensions.adapt(plan);
   }
 

@@ -86,11 +86,6 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
   readonly extensions?: readonly Extension[];
   /** Settings for instances whose group names the policy, or by device: `cpu`, `gpu_0`, `model`. */
   readonly hostPolicies?: HostPolicies;
-  /**
-   * Directory in which the states of rollouts are kept. Rollouts that were not removed continue when the server starts
-   * again. @default none
-   */
-  readonly rolloutDirectory?: string;
 }
 
 export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
@@ -152,7 +147,6 @@ export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
   extensions: "array",
   hostPolicies: "object",
   clock: "object",
-  rolloutDirectory: "string",
 });
 
 /** Addresses of the default frontends: on this machine only, on Triton's ports. */

@@ -17,8 +17,6 @@ import { createLog, type OpenLog } from "../observe/create-log.js";
 import { MetricsPage } from "../observe/metrics-page.js";
 import { repository } from "../repository/model-repository.js";
 import { RequestMemory } from "../request/request-memory.js";
-import type { RolloutReport, Rollouts } from "../rollout/index.js";
-import { ROLLOUT_VIEW, rolloutRoute } from "../rollout/rollout-route.js";
 import { createAuthentication } from "../service/access-control.js";
 import { LocalService } from "../service/local-service.js";
 import { saysReady } from "../service/model-reports.js";
@@ -42,8 +40,6 @@ export class TritonServer {
   readonly drainTimeoutMs: number;
   readonly #log: OpenLog;
   readonly #extensions: AttachedExtensions;
-  #rollouts: Promise<Rollouts> | undefined;
-  #rolloutReports: () => readonly RolloutReport[] = () => [];
   #frontends: readonly Frontend[] = [];
   #serving: Promise<ServeResult> | undefined;
   #closing: Promise<void> | undefined;
@@ -69,6 +65,7 @@ export class TritonServer {
       scheduling,
       parameters: () => this.#extensions.parameters,
       log: (part) => log.of(part),
+      route: (name, namespace, router) => registry.setRouter(name, namespace, router),
       create: (plan) => this.models.create(plan),
       startsOnDisk: (config) => this.#extensions.startsOnDisk(config),
     });
@@ -112,19 +109,13 @@ export class TritonServer {
       options.metrics,
     );
     const authentication = createAuthentication(options.security, log.of("access_control"));
-    models.onRollout = ({ name, namespace = "", config }) => {
-      void this.rollouts().then((rollouts) => rollouts.configured(name, namespace, config.parameters));
-    };
     // The rest throws no error, so the registry of the program keeps no metrics of a server that failed.
     this.metrics.open();
     const inspector = new ServerInspector({
       registry,
       modelControlMode: this.source.controlMode,
       cacheUsage: () => models.cacheUsage(),
-      pages: new Map([
-        ...extensions.pages,
-        ["rollouts", { data: () => this.#rolloutReports(), view: ROLLOUT_VIEW }],
-      ]),
+      pages: extensions.pages,
       async changeInstances(model, count) {
         const check = model.plan.instanceProblems ?? (() => []);
         await model.updateInstances(changedGroups(count, model.config, machine.gpus, check));
@@ -139,32 +130,13 @@ export class TritonServer {
       security,
       authentication,
       inspector,
-      [...extensions.routes, rolloutRoute(() => this.rollouts())],
+      extensions.routes,
     );
-    if (options.rolloutDirectory !== undefined) {
-      void this.rollouts().then((rollouts) => rollouts.resume());
-    }
     extensions.start();
   }
 
   get startUp(): StartUp {
     return this.source.startUp;
-  }
-
-  /** The rollouts of the server. Their code is loaded when the first one starts. */
-  rollouts(): Promise<Rollouts> {
-    this.#rollouts ??= import("../rollout/index.js").then(({ Rollouts }) => {
-      const rollouts = new Rollouts({
-        registry: this.registry,
-        clock: this.models.clock,
-        log: this.#log.log.of("rollout"),
-        directory: this.options.rolloutDirectory,
-        addMetrics: (families) => this.metrics.add(families),
-      });
-      this.#rolloutReports = () => rollouts.reports();
-      return rollouts;
-    });
-    return this.#rollouts;
   }
 
   /** @throws TritonError UNAVAILABLE after `close` */
@@ -221,7 +193,6 @@ export class TritonServer {
     }
     service.drain();
     await this.#extensions.drain(drainTimeoutMs);
-    await (await this.#rollouts)?.close();
     await this.#windDown();
     service.end();
     await models.close();

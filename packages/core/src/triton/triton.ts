@@ -34,7 +34,6 @@ import type { InputValues, OutputArrays } from "../in-process/in-process-tensors
 import { inferByName } from "../in-process/infer-in-process.js";
 import type { ModelPlan } from "../model/model-server.js";
 import { METRICS_REPORT_OPTION_TYPES } from "../observe/metrics-page.js";
-import type { Rollout, RolloutOptions } from "../rollout/index.js";
 import type { InferenceService } from "../service/inference-service.js";
 import { TRITON_OPTION_TYPES, type TritonOptions } from "./triton-options.js";
 import { TritonServer } from "./triton-server.js";
@@ -190,33 +189,6 @@ export class Triton implements AsyncDisposable {
   ): Promise<OutputsOfModel<M, OutputArrays>> {
     const outputs = await inferByName(this.#server, modelName, inputs as InputValues, options);
     return outputs as OutputsOfModel<M, OutputArrays>;
-  }
-
-  /**
-   * Replaces a version of a model by another, little by little. Requests that name no version are divided among both:
-   * those of `triton.infer`, of clients, and of ensembles. Resolves when the rollout has started, once both versions are
-   * loaded.
-   *
-   * @throws TritonError INVALID_ARG for options that are not valid, for a version that is not in service, and for two
-   * versions with different inputs or outputs; ALREADY_EXISTS for a model with a rollout that is not over.
-   * @example
-   * ```ts
-   * const rollout = await triton.rollout("resnet", {
-   *   from: 1,
-   *   to: 2,
-   *   key: "header:x-user",
-   *   steps: [
-   *     { share: 1, forSeconds: 600 },
-   *     { share: 25, forSeconds: 3600 },
-   *   ],
-   *   shadow: { every: 10 },
-   * });
-   * rollout.onEvent(({ type, reason }) => console.log(type, reason));
-   * ```
-   */
-  async rollout(modelName: string, options: RolloutOptions): Promise<Rollout> {
-    this.#server.assertOpen();
-    return (await this.#server.rollouts()).start(modelName, options);
   }
 
   /**

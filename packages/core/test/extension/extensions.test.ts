@@ -68,6 +68,44 @@ describe("extensions of a server", () => {
     expect(parents).toEqual([`00-${traceId}-0000000000000001-01`]);
   });
 
+  it("choose the version of requests that name none", async () => {
+    const routed: string[] = [];
+    const router: Extension = {
+      name: "router",
+      attach: ({ registry, route }) => ({
+        start() {
+          route("m", "", {
+            version: 1,
+            keyHeader: undefined,
+            route(request, found) {
+              routed.push(request.id);
+              return registry.readyVersion("m", "", request.id === "new" ? 2 : 1) ?? found;
+            },
+          });
+        },
+      }),
+    };
+    await using triton = new Triton({ extensions: [router] });
+    for (const modelVersion of [1, 2, 3]) {
+      triton.bind({
+        modelName: "m",
+        modelVersion,
+        inputs: [{ name: "x", dtype: "INT32", shape: [-1] }],
+        outputs: [{ name: "version", dtype: "INT32", shape: [1] }],
+        inferFunc: sample(() => ({ version: [modelVersion] })),
+      });
+    }
+    await triton.ready();
+    const ask = async (id: string, modelVersion?: number) => {
+      const options = modelVersion === undefined ? { id } : { id, modelVersion };
+      return (await triton.infer("m", { x: [1] }, options)).version!.data[0];
+    };
+    expect([await ask("old"), await ask("new"), await ask("named", 3)]).toEqual([1, 2, 3]);
+    const signal = AbortSignal.abort();
+    await expect(triton.infer("m", { x: [1] }, { id: "gone", signal })).rejects.toThrow("cancelled");
+    expect(routed).toEqual(["old", "new"]);
+  });
+
   it("start with the server, drain before its models end, and close after them", async () => {
     const events: string[] = [];
     const triton = new Triton({ extensions: [recorder("one", events), recorder("two", events)] });

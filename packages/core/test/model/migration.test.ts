@@ -3,8 +3,8 @@ import { VirtualClock } from "@tritonjs/core/testing";
 import type { RebindOptions } from "@tritonjs/core/types";
 import { afterEach, describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
+import { randomOf } from "../../../operations/test/rollout/release-bench.js";
 import { HeldBackend } from "../repository/held-backend.js";
-import { randomOf } from "../rollout/release-bench.js";
 
 const X = [{ name: "x", dtype: "FP32", shape: [1] }] as const;
 const Y = [{ name: "y", dtype: "FP32", shape: [1] }] as const;

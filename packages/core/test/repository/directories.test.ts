@@ -12,6 +12,7 @@ import {
   identityConfig,
   RepositoryOnDisk,
 } from "../../../../test/support/repository-on-disk.js";
+import { RollingTriton } from "../../../../test/support/rolling-triton.js";
 import { emptyModelConfig } from "../../src/config/defaults.js";
 import { Dependencies, type DependencyNode, keyOf } from "../../src/repository/dependencies.js";
 import { readVersionDirectories, versionsToLoad } from "../../src/repository/model-directory.js";
@@ -509,7 +510,7 @@ describe("namespaces", () => {
       });
     await using one = await repository("e1");
     await using two = await repository("e2");
-    await using triton = new Triton({
+    await using triton = new RollingTriton({
       modelRepository: [one.path, two.path],
       modelNamespacing: true,
       backends: { versions },

@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { batch } from "@tritonjs/core";
+import { rollouts } from "@tritonjs/operations/rollout";
 import array from "ndarray";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -69,7 +70,8 @@ describe.runIf(hasBrowser)("the dashboard in a browser", () => {
   afterAll(() => browser.close());
 
   it("shows both versions of a rollout side by side, live, and the reasons of its end", async () => {
-    const { triton, root } = await openModels();
+    const updates = rollouts();
+    const { triton, root } = await openModels({ extensions: [updates] });
     for (const modelVersion of [1, 2]) {
       triton.bind({
         modelName: "canary",
@@ -84,7 +86,7 @@ describe.runIf(hasBrowser)("the dashboard in a browser", () => {
       });
     }
     await triton.ready();
-    await triton.rollout("canary", { from: 1, to: 2, share: 50, seed: 1 });
+    await updates.start("canary", { from: 1, to: 2, share: 50, seed: 1 });
     const { page, complaints } = await openPage(browser, `${root}/#model=canary&version=1`);
     const card = page.getByRole("region", { name: "Rollout of canary" });
     await card.getByText("running").waitFor();

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { sample, Triton } from "@tritonjs/core";
 import { toNodeListener } from "@tritonjs/http";
 import { dashboard } from "@tritonjs/http/dashboard";
+import { rollouts } from "@tritonjs/operations/rollout";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Events } from "./support/events.js";
 import { openDashboard, sendByDeadlines } from "./support/open-dashboard.js";
@@ -67,7 +68,8 @@ describe("a viewer", () => {
   });
 
   it("gets the rollouts with both versions side by side", async () => {
-    const { triton, double, root } = await openDashboard();
+    const updates = rollouts();
+    const { triton, double, root } = await openDashboard({ extensions: [updates] });
     triton.bind({
       modelName: "double",
       modelVersion: 2,
@@ -77,11 +79,11 @@ describe("a viewer", () => {
       config: { maxBatchSize: double.config().maxBatchSize },
     });
     await triton.ready();
-    await triton.rollout("double", { from: 1, to: 2, share: 40 });
+    await updates.start("double", { from: 1, to: 2, share: 40 });
     const events = await Events.open(`${root}/api/events`);
-    const { rollouts } = await events.next("summary", ({ rollouts }) => rollouts.length === 1);
-    expect(rollouts[0]).toMatchObject({ model: "double", from: 1, to: 2, share: 40, state: "running" });
-    expect(rollouts[0].verdict).toMatchObject({ old: { version: 1 }, new: { version: 2 }, reasons: [] });
+    const { rollouts: shown } = await events.next("summary", ({ rollouts }) => rollouts.length === 1);
+    expect(shown[0]).toMatchObject({ model: "double", from: 1, to: 2, share: 40, state: "running" });
+    expect(shown[0].verdict).toMatchObject({ old: { version: 1 }, new: { version: 2 }, reasons: [] });
     expect(await (await fetch(`${root}/assets/rollouts.js`)).text()).toContain("Rollout of");
   });
 

@@ -101,7 +101,6 @@ export async function simulate({ signal, ...load }: SimulationOptions): Promise<
   const triton = new Triton({
     clock,
     modelRepository: repository,
-    gpus: [],
     backends: { [BACKEND]: () => simulatedBackend(clock, load, record) },
   });
   try {

@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { agrees, largestDifference, type OutputComparison } from "@tritonjs/core/rollout";
+import { agrees, largestDifference, type OutputComparison } from "@tritonjs/operations/rollout";
 import { type DataType, errorFor, isDataType, Tensor, TritonError } from "@tritonjs/protocol";
 
 /** A captured request, as a file has it. */

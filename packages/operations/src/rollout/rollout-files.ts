@@ -1,10 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Log } from "@tritonjs/core/extension";
+import { everyMs, PRIVATE_DIRECTORY, PRIVATE_FILE, realClock } from "@tritonjs/core/internal";
 import { errorFor, TritonError } from "@tritonjs/protocol";
-import type { Log } from "../observe/log.js";
-import { everyMs, realClock } from "../system/clock.js";
-import { PRIVATE_DIRECTORY, PRIVATE_FILE } from "../system/files.js";
 import type { SavedRollout } from "./rollout.js";
 import type { RolloutOptions } from "./rollout-options.js";
 

@@ -1,4 +1,4 @@
-import type { CollectedFamily, Series } from "../observe/metric-families.js";
+import type { CollectedFamily, Series } from "@tritonjs/core/extension";
 import type { RolloutReport } from "./rollout.js";
 
 /** The metrics of all rollouts. Each series is labelled with the model and both versions. */

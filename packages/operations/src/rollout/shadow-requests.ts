@@ -1,8 +1,6 @@
+import type { Clock, ModelVersion } from "@tritonjs/core/extension";
+import { copyTensor, InferenceRequest, type RequestObserver } from "@tritonjs/core/internal";
 import { type Tensor, TritonError } from "@tritonjs/protocol";
-import type { ModelVersion } from "../model/model-version.js";
-import { InferenceRequest, type RequestObserver } from "../request/inference-request.js";
-import type { Clock } from "../system/clock.js";
-import { copyTensor } from "../tensor-rows.js";
 import { type ShadowOptions, shadowParameters } from "./rollout-options.js";
 import { RoutedCall, type StepProgress } from "./step-progress.js";
 import type { VerdictEvidence } from "./verdict.js";

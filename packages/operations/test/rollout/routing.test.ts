@@ -1,25 +1,26 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { batch, Triton } from "@tritonjs/core";
-import { onDiagnostics } from "@tritonjs/core/diagnostics";
-import { isShadow, type RolloutOptions } from "@tritonjs/core/rollout";
+import { batch } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { isShadow, type RolloutEvent, type RolloutOptions } from "@tritonjs/operations/rollout";
 import { afterEach, describe, expect, it } from "vitest";
+import { RollingTriton } from "../../../../test/support/rolling-triton.js";
 
 const X = [{ name: "x", dtype: "FP32", shape: [1] }] as const;
 const VERSION = [{ name: "version", dtype: "INT32", shape: [1] }] as const;
 
-const open: Triton[] = [];
+const open: RollingTriton[] = [];
 
 afterEach(async () => {
   for (const triton of open.splice(0)) await triton.close();
 });
 
-const clocks = new WeakMap<Triton, VirtualClock>();
+const clocks = new WeakMap<RollingTriton, VirtualClock>();
 
-function server(versions: readonly number[] = [1, 2], clock = new VirtualClock()): Triton {
-  const triton = new Triton({
+function server(versions: readonly number[] = [1, 2], clock = new VirtualClock()): RollingTriton {
+  const triton = new RollingTriton({
     clock,
     allowCpuMetrics: false,
     logInfo: false,
@@ -33,7 +34,7 @@ function server(versions: readonly number[] = [1, 2], clock = new VirtualClock()
 }
 
 /** Binds version 2 of `m`, whose answers take this long. */
-function bindSlowVersion(triton: Triton, clock: VirtualClock, takesMs: number, config = {}): void {
+function bindSlowVersion(triton: RollingTriton, clock: VirtualClock, takesMs: number, config = {}): void {
   triton.bind({
     modelName: "m",
     modelVersion: 2,
@@ -47,7 +48,7 @@ function bindSlowVersion(triton: Triton, clock: VirtualClock, takesMs: number, c
   });
 }
 
-function bindVersion(triton: Triton, modelVersion: number, config = {}) {
+function bindVersion(triton: RollingTriton, modelVersion: number, config = {}) {
   return triton.bind({
     modelName: "m",
     modelVersion,
@@ -59,18 +60,18 @@ function bindVersion(triton: Triton, modelVersion: number, config = {}) {
 }
 
 /** Lets a call end that waits for the turn of its batch. */
-async function settled<T>(triton: Triton, call: Promise<T>): Promise<T> {
+async function settled<T>(triton: RollingTriton, call: Promise<T>): Promise<T> {
   call.catch(() => {});
   await clocks.get(triton)?.advance(0);
   return call;
 }
 
-async function versionOf(triton: Triton, parameters = {}, options = {}): Promise<number> {
+async function versionOf(triton: RollingTriton, parameters = {}, options = {}): Promise<number> {
   const { version } = await settled(triton, triton.infer("m", { x: [[1]] }, { parameters, ...options }));
   return version!.data[0] as number;
 }
 
-async function counts(triton: Triton, count: number): Promise<Record<number, number>> {
+async function counts(triton: RollingTriton, count: number): Promise<Record<number, number>> {
   const all: Record<number, number> = {};
   for (let i = 0; i < count; i++) {
     const version = await versionOf(triton);
@@ -174,7 +175,8 @@ describe("the state of a rollout", () => {
     await triton.ready();
     const events: string[] = [];
     const diagnosed: string[] = [];
-    const end = onDiagnostics("tritonjs:rollout", ({ type }) => diagnosed.push(type));
+    const diagnose = (event: unknown) => void diagnosed.push((event as RolloutEvent).type);
+    subscribe("tritonjs:rollout", diagnose);
     const rollout = await triton.rollout("m", {
       from: 1,
       to: 2,
@@ -203,7 +205,7 @@ describe("the state of a rollout", () => {
     expect(await counts(triton, 5)).toEqual({ 2: 5 });
     expect(events).toEqual(["paused", "resumed", "step", "promoted"]);
     expect(diagnosed).toEqual(["started", ...events]);
-    end();
+    unsubscribe("tritonjs:rollout", diagnose);
   });
 
   it("sends all requests to the old version after a roll back, until it is removed", async () => {
@@ -251,7 +253,7 @@ describe("the state of a rollout", () => {
     await second.close();
 
     // Without a call of the program, the server resumes what its directory has.
-    const third = new Triton({ allowCpuMetrics: false, logInfo: false, rolloutDirectory: directory });
+    const third = new RollingTriton({ allowCpuMetrics: false, logInfo: false, directory });
     open.push(third);
     for (const version of [1, 2]) bindVersion(third, version);
     await third.ready();
@@ -466,7 +468,7 @@ describe("shadows", () => {
 describe("a rollout in the middle of other things", () => {
   it("takes no shadow of an answer from the response cache, and counts no error", async () => {
     const clock = new VirtualClock();
-    const triton = new Triton({ clock, allowCpuMetrics: false, responseCache: { byteSize: 1e6 } });
+    const triton = new RollingTriton({ clock, allowCpuMetrics: false, responseCache: { byteSize: 1e6 } });
     open.push(triton);
     clocks.set(triton, clock);
     for (const version of [1, 2]) bindVersion(triton, version, { responseCache: true });

@@ -1,8 +1,6 @@
+import type { Clock, InferenceRequest, Log, ModelVersion, VersionRouter } from "@tritonjs/core/extension";
+import { Alarm, quietTimers, type RequestObserver } from "@tritonjs/core/internal";
 import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
-import type { ModelVersion, VersionRouter } from "../model/model-version.js";
-import type { Log } from "../observe/log.js";
-import type { InferenceRequest, RequestObserver } from "../request/inference-request.js";
-import { Alarm, type Clock, quietTimers } from "../system/clock.js";
 import type { SavedSketch } from "./drift-sketch.js";
 import type { ResolvedRollout, RolloutStep } from "./rollout-options.js";
 import { ShadowRequests } from "./shadow-requests.js";
@@ -348,7 +346,7 @@ export class LiveRollout implements VersionRouter {
     versions: readonly (ModelVersion | undefined)[],
   ): ModelVersion | undefined {
     if (request.correlationId === undefined || request.sequenceStart) return undefined;
-    return versions.find((version) => version?.hasSequence(request));
+    return versions.find((version) => version?.scheduler.hasSequence?.(request) === true);
   }
 
   #isNew(request: InferenceRequest): boolean {

@@ -1,5 +1,5 @@
-import type { ManagementRoute } from "../extension/extension.js";
-import type { Rollouts } from "./index.js";
+import type { ManagementRoute } from "@tritonjs/core/extension";
+import type { RolloutReport } from "./rollout.js";
 
 /** Module of browsers that shows the reports of rollouts. */
 export const ROLLOUT_VIEW = new URL("../../page/rollouts.js", import.meta.url);
@@ -30,8 +30,14 @@ const REPORT = {
   },
 };
 
+/** The rollouts of a server, as clients ask for them. */
+interface AskedRollouts {
+  get(model: string): { report(): RolloutReport };
+  change(model: string, request: Readonly<Record<string, unknown>>): Promise<RolloutReport>;
+}
+
 /** The operations of clients on rollouts: reads the rollout of a model, starts one or changes it. Triton has none. */
-export function rolloutRoute(rollouts: () => Promise<Rollouts>): ManagementRoute {
+export function rolloutRoute(rollouts: AskedRollouts): ManagementRoute {
   return {
     path: "repository/models/{model}/rollout",
     group: "model-repository",
@@ -40,14 +46,14 @@ export function rolloutRoute(rollouts: () => Promise<Rollouts>): ManagementRoute
       id: "rollout",
       summary: "The rollout of a model",
       answer: REPORT,
-      run: async ({ names }) => (await rollouts()).get(names.model!).report(),
+      run: ({ names }) => rollouts.get(names.model!).report(),
     },
     post: {
       id: "changeRollout",
       summary: "Start or change a rollout",
       body: REQUEST,
       answer: REPORT,
-      run: async ({ names, body }) => (await rollouts()).change(names.model!, body),
+      run: ({ names, body }) => rollouts.change(names.model!, body),
     },
   };
 }

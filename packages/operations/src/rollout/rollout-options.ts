@@ -1,5 +1,5 @@
+import type { ParameterTable, RequestInfo } from "@tritonjs/core/extension";
 import { assertOptions, errorFor, optionTypes, type Parameters, type Tensor } from "@tritonjs/protocol";
-import type { RequestInfo } from "../request-info.js";
 import type { SavedSketch } from "./drift-sketch.js";
 import { assertComparison, type OutputComparison } from "./output-agreement.js";
 import type { VerdictLimits } from "./verdict.js";
@@ -324,6 +324,12 @@ function keyOf(where: string, key: RolloutOptions["key"]): RolloutKey | undefine
 
 /** Beginning of the parameters of a model's configuration that have the options of its rollout: `rollout_to`. */
 const PREFIX = "rollout_";
+
+/** Parameters of configurations that a rollout reads, and what their texts name. */
+export const ROLLOUT_PARAMETERS = {
+  [`${PREFIX}*`]: "value",
+  [`${PREFIX}directory`]: "write",
+} as const satisfies ParameterTable;
 
 /** The options of a rollout in the parameters of a model's configuration; undefined without `rollout_to`. */
 export function rolloutOfConfig(

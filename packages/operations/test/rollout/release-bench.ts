@@ -1,6 +1,7 @@
-import { type InferRequest, Triton, type TritonOptions } from "@tritonjs/core";
-import type { Rollout, RolloutOptions } from "@tritonjs/core/rollout";
+import type { InferRequest, TritonOptions } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import type { Rollout, RolloutOptions } from "@tritonjs/operations/rollout";
+import { RollingTriton } from "../../../../test/support/rolling-triton.js";
 
 /** How one version of the model behaves. Each function gets a random number from 0 to 1. */
 export interface VersionBehaviour {
@@ -41,7 +42,7 @@ const INPUTS = [{ name: "x", dtype: "FP32", shape: [1] }] as const;
 /** Two versions of a model in one server on a virtual clock. */
 export class ReleaseBench {
   readonly clock = new VirtualClock();
-  readonly triton: Triton;
+  readonly triton: RollingTriton;
   readonly random: () => number;
   /** What the versions answered since the start, by version. */
   readonly answered = { 1: 0, 2: 0 };
@@ -52,7 +53,7 @@ export class ReleaseBench {
 
   constructor(seed = 1, options: TritonOptions = {}) {
     this.random = randomOf(seed);
-    this.triton = new Triton({
+    this.triton = new RollingTriton({
       clock: this.clock,
       allowCpuMetrics: false,
       logInfo: false,

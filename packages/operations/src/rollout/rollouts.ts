@@ -1,10 +1,16 @@
+import { channel } from "node:diagnostics_channel";
+import type {
+  Clock,
+  Extension,
+  ExtensionParts,
+  ExtensionServer,
+  Log,
+  ModelPlan,
+  ModelRegistry,
+  ModelVersion,
+} from "@tritonjs/core/extension";
+import { Alarm, quietTimers } from "@tritonjs/core/internal";
 import { errorFor, TritonError } from "@tritonjs/protocol";
-import type { ModelVersion } from "../model/model-version.js";
-import type { ModelRegistry } from "../model/registry.js";
-import { rolloutEvent } from "../observe/diagnostics-channels.js";
-import type { Log } from "../observe/log.js";
-import type { CollectedFamily } from "../observe/metric-families.js";
-import { Alarm, type Clock, quietTimers } from "../system/clock.js";
 import type { SavedSketch } from "./drift-sketch.js";
 import {
   assertSameTensors,
@@ -16,38 +22,21 @@ import {
 } from "./rollout.js";
 import { RolloutFiles } from "./rollout-files.js";
 import { rolloutFamilies } from "./rollout-metrics.js";
-import { type RolloutOptions, resolveRollout, rolloutOfConfig } from "./rollout-options.js";
-import type { Verdict } from "./verdict.js";
-
-export type { DriftMeasure, InputDrift, SavedSketch } from "./drift-sketch.js";
-export { agrees, largestDifference, type OutputComparison } from "./output-agreement.js";
-export type { RolloutEvent, RolloutReport, RolloutState } from "./rollout.js";
-export {
-  isShadow,
-  type RolloutKey,
+import {
+  ROLLOUT_PARAMETERS,
   type RolloutOptions,
-  type RolloutStep,
-  type RoutedRequest,
-  rolloutOfTexts,
-  type ShadowOptions,
-  type VerdictOptions,
+  resolveRollout,
+  rolloutOfConfig,
 } from "./rollout-options.js";
-export type {
-  LatencyFigures,
-  OutputAgreement,
-  RolloutCheck,
-  ShadowFigures,
-  Verdict,
-  VerdictReason,
-  VersionFigures,
-} from "./verdict.js";
+import { ROLLOUT_VIEW, rolloutRoute } from "./rollout-route.js";
+import type { Verdict } from "./verdict.js";
 
 /**
  * A rollout that the program has started.
  *
  * @example
  * ```ts
- * const rollout = await triton.rollout("resnet", { from: 1, to: 2, share: 10 });
+ * const rollout = await updates.start("resnet", { from: 1, to: 2, share: 10 });
  * rollout.onEvent(({ type, reason }) => console.log(type, reason));
  * rollout.promote();
  * ```
@@ -83,16 +72,17 @@ export type RolloutAction = "pause" | "resume" | "promote" | "rollback" | "remov
 
 const ACTIONS: readonly RolloutAction[] = ["pause", "resume", "promote", "rollback", "remove"];
 
-/** The part of a server that rollouts need. */
-export interface RolloutsServer {
-  readonly registry: ModelRegistry;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** Directory of the states of rollouts that do not name one; undefined for none. */
-  readonly directory: string | undefined;
-  /** Adds metrics to the page of the server. */
-  readonly addMetrics: (families: readonly CollectedFamily[]) => void;
+/** Options of `rollouts`. */
+export interface RolloutsOptions {
+  /**
+   * Directory in which the states of rollouts are kept. Rollouts that were not removed continue when the server starts
+   * again. @default none
+   */
+  readonly directory?: string;
 }
+
+/** The channel of `node:diagnostics_channel` that gets each {@link RolloutEvent} of the process. */
+const rolloutEvents = channel("tritonjs:rollout");
 
 /** Milliseconds between two times that the state of a rollout is saved without an event. */
 const SAVE_EVERY_MS = 10_000;
@@ -106,12 +96,10 @@ interface StartedRollout {
   readonly resumed: boolean;
 }
 
-/** The rollouts of a server, at most one for each model. */
-export class Rollouts implements RolloutServer {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly #server: RolloutsServer;
-  readonly #registry: ModelRegistry;
+/** The rollouts of a server, at most one for each model. An extension that `rollouts` makes. */
+export class Rollouts implements Extension, RolloutServer {
+  readonly name = "rollouts";
+  readonly #directory: string | undefined;
   readonly #rollouts = new Map<string, StartedRollout>();
   /** Models whose rollout is about to start. */
   readonly #starting = new Set<string>();
@@ -120,20 +108,56 @@ export class Rollouts implements RolloutServer {
   /** Models whose rollout is pending because it was saved. */
   readonly #saved = new Set<string>();
   readonly #files = new Map<string, RolloutFiles>();
-  readonly #saveAlarm: Alarm;
-  readonly #stopFollowing: () => void;
+  #attached: { readonly server: ExtensionServer; readonly log: Log; readonly saveAlarm: Alarm } | undefined;
   #closed = false;
   /** The options in the configurations of models, as text, which were applied last. */
   readonly #configured = new Map<string, string>();
 
-  constructor(server: RolloutsServer) {
-    this.#server = server;
-    this.#registry = server.registry;
-    this.clock = server.clock;
-    this.log = server.log;
-    this.#saveAlarm = new Alarm(quietTimers(server.clock) as Clock, () => this.#saveAll());
-    this.#stopFollowing = this.#registry.onChange(() => this.#follow());
-    server.addMetrics(rolloutFamilies(() => this.reports()));
+  constructor({ directory }: RolloutsOptions) {
+    this.#directory = directory;
+  }
+
+  attach(server: ExtensionServer): ExtensionParts {
+    const saveAlarm = new Alarm(quietTimers(server.clock) as Clock, () => this.#saveAll());
+    this.#attached = { server, log: server.log("rollout"), saveAlarm };
+    const stopFollowing = server.registry.onChange(() => this.#follow());
+    const families = rolloutFamilies(() => this.reports());
+    return {
+      start: () => this.#resume(),
+      drain: async () => {
+        stopFollowing();
+        await this.#close();
+      },
+      families: () => families,
+      routes: [rolloutRoute(this)],
+      page: { data: () => this.reports(), view: ROLLOUT_VIEW },
+      parameters: ROLLOUT_PARAMETERS,
+      adapt: (plan) => {
+        this.#configure(plan);
+        return plan;
+      },
+    };
+  }
+
+  get clock(): Clock {
+    return this.#server.clock;
+  }
+
+  get log(): Log {
+    return this.#part.log;
+  }
+
+  get #server(): ExtensionServer {
+    return this.#part.server;
+  }
+
+  get #registry(): ModelRegistry {
+    return this.#server.registry;
+  }
+
+  get #part() {
+    if (this.#attached !== undefined) return this.#attached;
+    throw errorFor("INVALID_ROLLOUT", "rollouts have no server: give them to new Triton({ extensions })");
   }
 
   /**
@@ -195,11 +219,10 @@ export class Rollouts implements RolloutServer {
   }
 
   /**
-   * Starts the rollouts that are saved in the directory of the server. A rollout whose versions are not in service starts
-   * when they are.
+   * Starts the rollouts that are saved in the directory. A rollout whose versions are not in service starts when they are.
    */
-  resume(): void {
-    const { directory } = this.#server;
+  #resume(): void {
+    const directory = this.#directory;
     if (directory === undefined) return;
     for (const { model, options } of this.#filesIn(directory).readAll()) {
       this.#pending.set(model, options);
@@ -209,10 +232,9 @@ export class Rollouts implements RolloutServer {
   }
 
   /** Saves all states, and ends the timers. */
-  async close(): Promise<void> {
+  async #close(): Promise<void> {
     this.#closed = true;
-    this.#stopFollowing();
-    this.#saveAlarm.callOff();
+    this.#part.saveAlarm.callOff();
     this.#saveAll();
     for (const { live } of this.#rollouts.values()) live.close();
     await Promise.all([...this.#files.values()].map((files) => files.settled()));
@@ -224,7 +246,7 @@ export class Rollouts implements RolloutServer {
 
   routed(model: string): void {
     const rollout = this.#rollouts.get(model);
-    if (rollout !== undefined) this.#registry.setRouter(model, rollout.live.namespace, rollout.live);
+    if (rollout !== undefined) this.#server.route(model, rollout.live.namespace, rollout.live);
   }
 
   changed(live: LiveRollout, event: RolloutEvent): void {
@@ -237,7 +259,7 @@ export class Rollouts implements RolloutServer {
     const rollout = this.#rollouts.get(model);
     if (rollout?.live !== live) return;
     this.#save(rollout);
-    if (rolloutEvent.hasSubscribers) rolloutEvent.publish(event);
+    if (rolloutEvents.hasSubscribers) rolloutEvents.publish(event);
     for (const listener of rollout.listeners) {
       try {
         listener(event);
@@ -271,8 +293,8 @@ export class Rollouts implements RolloutServer {
   }
 
   /** Applies the options in the configuration of a model, when its versions are in service. */
-  configured(model: string, namespace: string, parameters: Parameters<typeof rolloutOfConfig>[0]): void {
-    const read = rolloutOfConfig(parameters);
+  #configure({ name: model, namespace = "", config }: ModelPlan): void {
+    const read = rolloutOfConfig(config.parameters);
     if (read === undefined) return;
     const options = namespace === "" ? read : { ...read, namespace };
     const text = JSON.stringify(options);
@@ -309,7 +331,7 @@ export class Rollouts implements RolloutServer {
     const fresh = this.#inService(model, namespace, options.to);
     assertSameTensors(old, fresh);
     if (options.shadow !== undefined) assertShadows(fresh);
-    const directory = given.directory ?? this.#server.directory;
+    const directory = given.directory ?? this.#directory;
     const files = directory === undefined ? undefined : this.#filesIn(directory);
     const known = this.#rollouts.get(model);
     // A second rollout of the program is a new attempt.
@@ -322,7 +344,7 @@ export class Rollouts implements RolloutServer {
     const listeners = new Set<(event: RolloutEvent) => void>();
     const rollout = { live, options: given, files, listeners, resumed };
     this.#rollouts.set(model, rollout);
-    this.#registry.setRouter(model, namespace, live);
+    this.#server.route(model, namespace, live);
     this.changed(live, { type: "started", reason: "", rollout: live.report() });
     if (files !== undefined) this.#saveLater();
     return this.#handleOf(rollout);
@@ -395,7 +417,7 @@ export class Rollouts implements RolloutServer {
     rollout.live.close();
     this.#rollouts.delete(model);
     rollout.files?.remove(model);
-    this.#registry.setRouter(model, rollout.live.namespace, undefined);
+    this.#server.route(model, rollout.live.namespace, undefined);
   }
 
   #started(model: string): StartedRollout {
@@ -478,7 +500,8 @@ export class Rollouts implements RolloutServer {
   }
 
   #saveLater(): void {
-    if (!this.#closed && !this.#saveAlarm.isSet) this.#saveAlarm.set(SAVE_EVERY_MS);
+    const { saveAlarm } = this.#part;
+    if (!this.#closed && !saveAlarm.isSet) saveAlarm.set(SAVE_EVERY_MS);
   }
 
   #saveAll(): void {

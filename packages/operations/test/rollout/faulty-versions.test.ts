@@ -1,11 +1,12 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type InferRequest, Triton, type TritonOptions } from "@tritonjs/core";
-import type { Rollout, RolloutOptions, RolloutStep } from "@tritonjs/core/rollout";
+import type { InferRequest, TritonOptions } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import type { Rollout, RolloutOptions, RolloutStep } from "@tritonjs/operations/rollout";
 import { Tensor } from "@tritonjs/protocol";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { RollingTriton } from "../../../../test/support/rolling-triton.js";
 import { PLANTED_FAULTS, rollbackOf } from "./release-bench.js";
 
 const X = [{ name: "x", dtype: "FP32", shape: [1] }] as const;
@@ -25,7 +26,7 @@ async function bench(
   options: TritonOptions = {},
 ) {
   const clock = new VirtualClock();
-  const triton = new Triton({ clock, allowCpuMetrics: false, logInfo: false, ...options });
+  const triton = new RollingTriton({ clock, allowCpuMetrics: false, logInfo: false, ...options });
   onTestFinished(() => close({ clock, triton }));
   let count = 0;
   for (const modelVersion of [1, 2]) {

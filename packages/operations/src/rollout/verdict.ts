@@ -1,5 +1,5 @@
+import { LatencyHistogram, OCTAVE_BOUNDS_MS } from "@tritonjs/core/internal";
 import type { Tensor } from "@tritonjs/protocol";
-import { LatencyHistogram, OCTAVE_BOUNDS_MS } from "../observe/statistics.js";
 import { DriftTest, elementAt, type InputDrift, type SavedDrift, type SavedSketch } from "./drift-sketch.js";
 import { agrees, type OutputComparison } from "./output-agreement.js";
 import { EventTest, neededEvidence, RateTest, type SavedTest } from "./sequential-tests.js";

@@ -1,4 +1,4 @@
-import { type Linked, LinkedList } from "../system/collections.js";
+import { type Linked, LinkedList } from "@tritonjs/core/internal";
 
 /** A request to a version of a rollout, or the copy of one, from its routing to its end. */
 export class RoutedCall implements Linked<RoutedCall> {
