@@ -8,6 +8,7 @@
  * Exit code 1 if the median difference of the share in time, or of the mean latency, exceeds 10%. BENCH_MODELS names the
  * models to run.
  */
+import { deadlines } from "@tritonjs/scheduling";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -107,7 +108,7 @@ async function record(name, load, run) {
     inputs: [{ name: "x", dtype: "FP32", shape: [model.width] }],
     outputs: [{ name: "y", dtype: "FP32", shape: [10] }],
     inferFunc,
-    config: { maxBatchSize: MAX_BATCH, batcher: { deadlines: true } },
+    config: { maxBatchSize: MAX_BATCH, batcher: deadlines() },
   });
   await handle.ready();
   const row = new Float32Array(model.width).fill(0.5);

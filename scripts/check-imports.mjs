@@ -152,6 +152,7 @@ const PACKAGES = {
     "@tritonjs/core",
     "@tritonjs/operations",
     "@tritonjs/protocol",
+    "@tritonjs/scheduling",
     "commander",
     "hdr-histogram-js",
     "hyparquet",

@@ -1,2 +1,2 @@
 export { InferenceRequest } from "../../packages/core/src/request/inference-request.js";
-export { FairShares } from "../../packages/core/src/scheduler/fair-shares.js";
+export { FairShares } from "../../packages/scheduling/src/fair-shares.js";

@@ -1,3 +1,4 @@
+import { deadlines } from "@tritonjs/scheduling";
 import { batch, Triton, TritonError } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
 
@@ -30,7 +31,7 @@ const model = triton.bind({
     await new Promise<void>((done) => clock.setTimer(FIXED_MS + PER_ROW_MS * rows, done));
     return { y: x };
   }),
-  config: { maxBatchSize: 64, batcher: { targetLatencyMs: TARGET_MS } },
+  config: { maxBatchSize: 64, batcher: deadlines({ targetLatencyMs: TARGET_MS }) },
 });
 await model.ready();
 

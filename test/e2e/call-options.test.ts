@@ -2,7 +2,7 @@ import * as grpcClient from "@tritonjs/client/grpc";
 import * as httpClient from "@tritonjs/client/http";
 import { batch, type InferOptions, isTimeout, type ModelOptions, Triton, TritonError } from "@tritonjs/core";
 import { type InferenceRequest, VirtualClock } from "@tritonjs/core/testing";
-import type { DeadlineOptions } from "@tritonjs/core/types";
+import { type DeadlineOptions, deadlines } from "@tritonjs/scheduling";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -236,18 +236,18 @@ describe("deadline headers", () => {
     return { y: x };
   });
 
-  const model = (modelName: string, deadlines: boolean | DeadlineOptions) =>
+  const model = (modelName: string, limits?: DeadlineOptions) =>
     triton.bind({
       modelName,
       inputs: echoInputs,
       outputs: echoOutputs,
       inferFunc: slow,
-      config: { maxBatchSize: 1, batcher: { deadlines } },
+      config: { maxBatchSize: 1, batcher: limits ? deadlines(limits) : {} },
     });
 
-  const handle = model("timed", true);
+  const handle = model("timed", {});
 
-  const plain = model("plain", false);
+  const plain = model("plain");
 
   const classes = model("classes", {
     defaultMs: 40_000,

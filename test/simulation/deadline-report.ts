@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { deadlines } from "@tritonjs/scheduling";
 import { DEADLINE_CASES, type DeadlineCase, OTHER_CASES } from "./deadline-cases.js";
 import { byLibrary, type DeadlineSetting, largestLoad, type Served, shareInTime } from "./deadline-run.js";
 import { clockwork, nexus, symphony, vtc } from "./paper-policies.js";
@@ -22,12 +23,12 @@ const levels = (one: DeadlineCase): DeadlineSetting => ({ levels: true, batcher:
 const threeSettings = (one: DeadlineCase): DeadlineSetting => ({
   levels: true,
   deadlines: true,
-  batcher: { ...levelsOf(one), targetLatencyMs: one.classes[0]!.limitMs },
+  batcher: deadlines({ targetLatencyMs: one.classes[0]!.limitMs, ...levelsOf(one) }),
 });
 
 export const DEADLINES: Contender = {
   name: "`deadlines`",
-  served: byLibrary(() => ({ deadlines: true, batcher: { deadlines: true } })),
+  served: byLibrary(() => ({ deadlines: true, batcher: deadlines() })),
 };
 
 export const CONTENDERS: readonly Contender[] = [

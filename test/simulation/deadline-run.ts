@@ -1,7 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
-import type { BatcherOptions } from "../../packages/core/src/config/model-options.js";
 import { arrivalsOf, type DeadlineCase, durationsOf, fullBatchCapacity } from "./deadline-cases.js";
-import { SimulatedModel } from "./simulated-model.js";
+import { SimulatedModel, type SimulatedModelOptions } from "./simulated-model.js";
 
 /** What became of the requests of a class. */
 export interface ClassOutcome {
@@ -29,7 +28,7 @@ export function noOutcomes(one: DeadlineCase): ClassOutcome[] {
 /** How a model is bound for a case. */
 export interface DeadlineSetting {
   readonly maxBatchSize?: number;
-  readonly batcher: BatcherOptions;
+  readonly batcher: SimulatedModelOptions["batcher"];
   /** Whether requests have their class as their priority level. */
   readonly levels?: boolean;
   /** Whether requests carry their deadlines. */

@@ -1,13 +1,13 @@
 import { batch, type InferOptions, Triton } from "@tritonjs/core";
 import type { Backend } from "@tritonjs/core/backend";
+import { deadlines, scheduling } from "@tritonjs/scheduling";
 import { describe, expect, it } from "vitest";
-import type { BatcherOptions } from "../../packages/core/src/config/model-options.js";
 import type { LateCause } from "../../packages/core/src/observe/statistics.js";
 import { InferenceRequest } from "../../packages/core/src/request/inference-request.js";
 import { Random } from "../../packages/perf/src/data/random.js";
 import { SimulationClock } from "../../packages/perf/src/simulate/simulation-clock.js";
 import { echo, echoInputs, echoOutputs } from "../support/echo-model.js";
-import { SimulatedModel } from "./simulated-model.js";
+import { SimulatedModel, type SimulatedModelOptions } from "./simulated-model.js";
 
 /** A model of which a test plants the cause of a late request. */
 class PlantedModel {
@@ -20,7 +20,7 @@ class PlantedModel {
   constructor(
     seed: number,
     { fixedMs = 20, perRowMs = 0, maxBatchSize = 1 } = {},
-    batcher: BatcherOptions = { deadlines: true },
+    batcher: SimulatedModelOptions["batcher"] = deadlines(),
   ) {
     this.random = new Random(seed);
     this.fixedMs = fixedMs * (0.7 + 0.6 * this.random.uniform());
@@ -63,7 +63,7 @@ class PlantedModel {
       {
         receive: () => {
           if (clock.now() <= due && request.cancelReason === undefined) return;
-          this.causes.push(scheduler.lateCause(request));
+          this.causes.push(scheduler.limits?.lateCause(request));
         },
       },
     );
@@ -72,7 +72,7 @@ class PlantedModel {
     try {
       scheduler.enqueue(request);
     } catch {
-      this.causes.push(scheduler.lateCause(request));
+      this.causes.push(scheduler.limits?.lateCause(request));
     }
   }
 }
@@ -163,7 +163,11 @@ class Planted {
   constructor(seed: number) {
     this.random = new Random(seed);
     this.ms = 20 * (0.7 + 0.6 * this.random.uniform());
-    this.triton = new Triton({ clock: this.clock, allowCpuMetrics: false });
+    this.triton = new Triton({
+      clock: this.clock,
+      allowCpuMetrics: false,
+      extensions: [scheduling()],
+    });
   }
 
   tookMs(size: number): number {
@@ -231,7 +235,7 @@ class PlantedTexts extends Planted {
       inputs: [{ name: "x", dtype: "UINT8", shape: [1] }],
       outputs: [{ name: "y", dtype: "UINT8", shape: [1] }],
       inferFunc: backend,
-      config: { maxBatchSize: 0, decoupled: true, batcher: { deadlines: true } },
+      config: { maxBatchSize: 0, decoupled: true, batcher: deadlines() },
     });
     await handle.ready();
     this.#text = handle as unknown as TextHandle;

@@ -1,4 +1,4 @@
-import { Heap } from "../../packages/core/src/scheduler/priority-queue.js";
+import { Heap } from "../../packages/core/src/scheduler/dynamic/priority-queue.js";
 import { arrivalsOf, type DeadlineCase, durationsOf, fullBatchCapacity } from "./deadline-cases.js";
 import { noOutcomes, type Served } from "./deadline-run.js";
 

@@ -1,11 +1,12 @@
-import type { BatcherOptions } from "../../packages/core/src/config/model-options.js";
+import { deadlines } from "@tritonjs/scheduling";
 import type { Scenario } from "./scenario.js";
+import type { SimulatedModelOptions } from "./simulated-model.js";
 
 /** How the model is bound. */
 export interface Setting {
   readonly name: string;
   readonly maxBatchSize: number;
-  readonly batcher: BatcherOptions;
+  readonly batcher: SimulatedModelOptions["batcher"];
 }
 
 /** Each request is a batch. */
@@ -19,7 +20,7 @@ export function fixed(delayMs: number, maxBatchSize: number): Setting {
 
 /** Batching towards the target. */
 export function adaptive({ maxBatchSize, targetMs }: Scenario): Setting {
-  return { name: "adaptive", maxBatchSize, batcher: { targetLatencyMs: targetMs } };
+  return { name: "adaptive", maxBatchSize, batcher: deadlines({ targetLatencyMs: targetMs }) };
 }
 
 /** Delays as shares of the target. */

@@ -1,10 +1,9 @@
+import type { Batcher } from "@tritonjs/core/extension";
 import { TritonError } from "@tritonjs/protocol";
-import type { BatcherOptions } from "../../packages/core/src/config/model-options.js";
-import { ShareLedger } from "../../packages/core/src/scheduler/fair-shares.js";
 import { Random } from "../../packages/perf/src/data/random.js";
 import { SimulationClock } from "../../packages/perf/src/simulate/simulation-clock.js";
 import { SharedCores } from "./shared-cores.js";
-import { type SimulatedMachine, SimulatedModel } from "./simulated-model.js";
+import { type SimulatedMachine, SimulatedModel, type SimulatedModelOptions } from "./simulated-model.js";
 
 /** A caller and its load, as a share of the full-batch capacity. */
 export interface SharingCaller {
@@ -39,7 +38,7 @@ const WARM_MS = 1000;
 export function serveCallers(
   model: SharedModel,
   callers: readonly SharingCaller[],
-  batcher: BatcherOptions,
+  batcher: SimulatedModelOptions["batcher"],
   options: { readonly seed?: number; readonly durationMs?: number } = {},
 ): Promise<Readonly<Record<string, CallerOutcome>>> {
   return serveCallersOf([model], callers, batcher, { ...options, cores: 1 });
@@ -52,8 +51,8 @@ export function serveCallers(
 export async function serveCallersOf(
   models: readonly SharedModel[],
   callers: readonly SharingCaller[],
-  batcher: BatcherOptions,
-  { seed = 1, durationMs = 20_000, cores = 1, together = false }: SharedRun = {},
+  batcher: SimulatedModelOptions["batcher"],
+  { seed = 1, durationMs = 20_000, cores = 1 }: SharedRun = {},
 ): Promise<Readonly<Record<string, CallerOutcome>>> {
   const capacities = models.map(
     ({ fixedMs, perRowMs, maxBatchSize }) =>
@@ -70,10 +69,10 @@ export async function serveCallersOf(
     }),
   );
   arrivals.sort((a, b) => a.at - b.at);
+  const isDated = (batcher as Partial<Batcher>).name === "deadlines";
   const clock = new SimulationClock();
   const shared = new SharedCores(clock, cores);
   const machine: SimulatedMachine = { clock, run: (ms, done) => shared.run(ms, done) };
-  const ledger = together ? new ShareLedger() : undefined;
   const served = models.map(
     ({ fixedMs, perRowMs, maxBatchSize }) =>
       new SimulatedModel({
@@ -82,7 +81,6 @@ export async function serveCallersOf(
         batcher,
         durationMs: (rows) => fixedMs + perRowMs * rows,
         machine,
-        ...(ledger !== undefined && { ledger }),
       }),
   );
   for (const model of served) await model.start();
@@ -95,7 +93,7 @@ export async function serveCallersOf(
     const { limitMs } = models[kind]!;
     if (at >= WARM_MS) sent.set(name, sent.get(name)! + 1);
     try {
-      const content = { caller: name, ...(batcher.deadlines && { deadline: at + limitMs }) };
+      const content = { caller: name, ...(isDated && { deadline: at + limitMs }) };
       served[kind]!.send(content, (answer) => {
         if (TritonError.is(answer) || at < WARM_MS) return;
         const ms = clock.now() - at;
@@ -127,6 +125,4 @@ export interface SharedRun {
   readonly seed?: number;
   readonly durationMs?: number;
   readonly cores?: number;
-  /** Whether callers are charged for the time of all models together. */
-  readonly together?: boolean;
 }

@@ -1,14 +1,19 @@
+import type { Batcher } from "@tritonjs/core/extension";
 import type { ModelConfig } from "@tritonjs/protocol";
 import type { Tensors } from "../../packages/core/src/batch/batch-tensors.js";
 import { planInstances } from "../../packages/core/src/config/instance-groups.js";
-import type { BatcherOptions } from "../../packages/core/src/config/model-options.js";
+import {
+  type BatcherOptions,
+  type ConfiguredBatcher,
+  isBatcher,
+} from "../../packages/core/src/config/model-options.js";
 import { resolveConfig } from "../../packages/core/src/config/resolve-config.js";
 import type { Execution, ExecutionResult, Executor } from "../../packages/core/src/instance/backend.js";
 import { InstanceGroup } from "../../packages/core/src/instance/instance-group.js";
 import { ModelInstance } from "../../packages/core/src/instance/model-instance.js";
 import { InferenceRequest, type RequestSender } from "../../packages/core/src/request/inference-request.js";
-import { DynamicBatchScheduler } from "../../packages/core/src/scheduler/dynamic-batch-scheduler.js";
-import type { ShareLedger } from "../../packages/core/src/scheduler/fair-shares.js";
+import { DynamicBatchScheduler } from "../../packages/core/src/scheduler/dynamic/dynamic-batch-scheduler.js";
+import type { Scheduler } from "../../packages/core/src/scheduler/scheduler.js";
 import { DeadlineQueue } from "../../packages/core/src/system/clock.js";
 import { instanceOwner } from "../../packages/core/test/support/instance-owner.js";
 import { SimulationClock } from "../../packages/perf/src/simulate/simulation-clock.js";
@@ -17,11 +22,10 @@ import { SimulationClock } from "../../packages/perf/src/simulate/simulation-clo
 export interface SimulatedModelOptions {
   readonly maxBatchSize: number;
   readonly instances: number;
-  readonly batcher: BatcherOptions;
+  /** Options of Triton's batcher, or another batcher. */
+  readonly batcher: BatcherOptions | Batcher;
   /** Milliseconds that a batch of this number of rows takes. */
   readonly durationMs: (rows: number) => number;
-  /** Accounts of callers that share all models of the machine. */
-  readonly ledger?: ShareLedger;
   /** The machine that it shares with other models. @default a machine of its own, whose cores never lack */
   readonly machine?: SimulatedMachine;
 }
@@ -56,7 +60,7 @@ class SimulatedExecutor implements Executor {
 /** The library's own batcher and instances on a virtual clock, around a model that only takes its time. */
 export class SimulatedModel {
   readonly clock: SimulationClock;
-  readonly scheduler: DynamicBatchScheduler;
+  readonly scheduler: Scheduler;
   readonly #instances: InstanceGroup;
 
   constructor(options: SimulatedModelOptions) {
@@ -73,12 +77,12 @@ export class SimulatedModel {
       clock,
     );
     const deadlines = new DeadlineQueue(clock);
-    const { ledger, batcher } = options;
-    const { shares } = batcher;
-    this.scheduler = new DynamicBatchScheduler(config, this.#instances, clock, deadlines, 0, {
-      shares,
-      ledger,
-    });
+    const { batcher } = options;
+    const model = { config, instances: this.#instances, clock, deadlines };
+    // The batchers of packages are made for the published core, which is the same.
+    this.scheduler = isBatcher(batcher as ConfiguredBatcher)
+      ? ((batcher as Batcher).open(model as never) as unknown as Scheduler)
+      : new DynamicBatchScheduler(model);
     this.#instances.serve(this.scheduler);
   }
 

@@ -24,7 +24,6 @@ export type { InstancePlace } from "./callback/instance-device.js";
 export { completeStep } from "./config/auto-complete-config.js";
 export { defaultDynamicBatching } from "./config/defaults.js";
 export { type PlannedInstance, planInstances } from "./config/instance-groups.js";
-export { callerNamedBy, deadlineSetting, shareWeights, targetLatencyMs } from "./config/model-options.js";
 export { readSubstitutes } from "./config/substitutes.js";
 export { forwardHeaders, type HeaderPattern, headerPattern } from "./frontend/header-pattern.js";
 export { HostRule, isForeign, isLoopback } from "./frontend/security.js";
@@ -94,10 +93,8 @@ export {
   type ScalarReader,
   scalarOptions,
 } from "./request-info.js";
-export { callerOf, ShareLedger } from "./scheduler/fair-shares.js";
-export { Heap, type LevelStatus } from "./scheduler/priority-queue.js";
-export type { Scheduler, SequenceCounts } from "./scheduler/scheduler.js";
-export { dueOf } from "./scheduler/urgency-queue.js";
+export { Heap } from "./scheduler/dynamic/priority-queue.js";
+export type { LevelStatus, Scheduler, SequenceCounts } from "./scheduler/scheduler.js";
 export { grpcTimeoutMs, readCallerHeaders } from "./service/caller-headers.js";
 export {
   LOAD_REPORT_FORMAT_HEADER,

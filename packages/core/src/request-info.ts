@@ -389,3 +389,11 @@ export function lengthLimitOf({
 function isGiven<T>(value: T | undefined): value is T {
   return value !== undefined;
 }
+
+/** Headers of clients that a scheduler looks at. */
+export interface ReadHeaders {
+  /** Header with the name of the caller; `caller` for `tritonjs-caller`. */
+  readonly caller: string;
+  /** True if it looks at how long the client waits for the answer. */
+  readonly limit: boolean;
+}

@@ -47,10 +47,7 @@ export type {
   BatchingRequest,
   BatchKey,
   BatchPadFunction,
-  DeadlineOptions,
   PadValue,
-  ShareOptions,
-  ShareRequest,
 } from "./config/model-options.js";
 export type { SequenceStateOption } from "./config/sequence-options.js";
 export type { LoadParameters, ModelControlMode, UnloadParameters } from "./extension/model-source.js";

@@ -54,6 +54,15 @@ const KNOWN: readonly KnownExtension[] = [
     // The parameters of a model can ask for it.
     asked: () => true,
     async load({ values }) {
+      const { readWeights, scheduling } = await import("@tritonjs/scheduling");
+      const { "shares-by": by, "shares-weights": weights } = values;
+      return { extension: scheduling(by === "" ? {} : { shares: { by, weights: readWeights(weights) } }) };
+    },
+  },
+  {
+    // The parameters of a model can ask for it.
+    asked: () => true,
+    async load({ values }) {
       const { modelsOnDemand } = await import("@tritonjs/operations/on-demand");
       const { "model-ttl-secs": modelTtlSecs, "model-memory-budget-mb": modelMemoryBudgetMb } = values;
       const extension = modelsOnDemand({

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Logger, MetricsConfig, TraceOptions, TritonOptions } from "@tritonjs/core";
-import { readSubstitutes, shareWeights } from "@tritonjs/core/internal";
+import { readSubstitutes } from "@tritonjs/core/internal";
 import { redisCache } from "@tritonjs/core/redis";
 import type { TraceLevelOption } from "@tritonjs/core/types";
 import { type NamedSetting, OptionError, readInteger } from "../options/option.js";
@@ -57,9 +57,6 @@ export function tritonSettings(
     repositoryAgentTimeoutSecs: values["repoagent-timeout-secs"],
     rateLimit: values["rate-limit"],
     rateLimitResources: resources.length > 0 ? resources : undefined,
-    ...(values["shares-by"] !== "" && {
-      shares: { by: values["shares-by"], weights: shareWeights(values["shares-weights"]) },
-    }),
     hostPolicies: hostPolicies(values),
     allowClientSharedMemory: values["allow-client-shm"],
     allowModelFileOverride: values["allow-model-file-override"] || values.compat === "triton",

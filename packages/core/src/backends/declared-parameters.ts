@@ -1,5 +1,5 @@
 import { errorFor, type ModelConfig } from "@tritonjs/protocol";
-import { SCHEDULING_PARAMETERS } from "../config/model-options.js";
+import { PAD_INPUTS } from "../config/model-options.js";
 import { SUBSTITUTED } from "../config/substitutes.js";
 import type { BackendFactory, ModelFiles, ParameterTable, ParameterUse } from "../instance/backend.js";
 
@@ -67,8 +67,7 @@ export class DeclaredParameters<K extends string> {
 /** Parameters of models of any backend, and of ensembles. Extensions declare theirs. */
 export const SHARED_PARAMETERS = new DeclaredParameters<string>({
   value: [
-    ...["isolation", "heap_limit_mb", "execution_timeout_ms", "load_timeout_seconds", SUBSTITUTED],
-    ...SCHEDULING_PARAMETERS,
+    ...["isolation", "heap_limit_mb", "execution_timeout_ms", "load_timeout_seconds", SUBSTITUTED, PAD_INPUTS],
   ],
 });
 

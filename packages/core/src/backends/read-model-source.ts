@@ -214,7 +214,7 @@ export class ParameterReader {
     const { own } = this.declared;
     // The library itself adds this parameter.
     const isKnown = (key: string) =>
-      key === SUBSTITUTED || Object.hasOwn(own, key) || SCHEDULING_PARAMETERS.includes(key);
+      key === SUBSTITUTED || Object.hasOwn(own, key) || SCHEDULING_PARAMETERS.has(key);
     const other = Object.keys(parameters).find((key) => !isKnown(key));
     if (other === undefined) return;
     const known = Object.keys(own).sort().join(", ");

@@ -2,7 +2,7 @@ import { type ModelConfig, type Shape, sameShape, type Tensor, type TritonError 
 import { compareBytes } from "#host";
 import type { BatchKey } from "../config/model-options.js";
 import type { CutReason } from "../observe/statistics.js";
-import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
+import { costOf, type InferenceRequest, type RequestHolder, startOf } from "../request/inference-request.js";
 import { LinkedList } from "../system/collections.js";
 import type { Tensors } from "./batch-tensors.js";
 
@@ -58,23 +58,16 @@ export class Payload implements RequestHolder {
   add(request: InferenceRequest): void {
     this.#waiting.push(request);
     this.batchSize += request.rows;
-    this.cost += request.batchCost;
-    this.oldestQueueStart = Math.min(this.oldestQueueStart, request.batcherStart ?? request.queueStart);
+    this.cost += costOf(request);
+    this.oldestQueueStart = Math.min(this.oldestQueueStart, startOf(request));
     request.holder = this;
-  }
-
-  /** When its answers are due: at the earliest deadline of its requests, at the latest a time after the oldest came. */
-  dueWithin(patienceMs: number): number {
-    let first = this.oldestQueueStart + patienceMs;
-    for (const { due, deadline = due } of this.requests) first = Math.min(first, due, deadline);
-    return first;
   }
 
   /** Removes a waiting request that was cancelled, which makes its rows available. */
   remove(request: InferenceRequest): void {
     this.#waiting.remove(request);
     this.batchSize -= request.rows;
-    this.cost -= request.batchCost;
+    this.cost -= costOf(request);
     if (this.#waiting.size === 0) this.onEmpty?.(this);
   }
 
@@ -99,7 +92,7 @@ export class Payload implements RequestHolder {
   }
 
   get #key(): BatchKey | undefined {
-    return this.#waiting.head?.batchKey;
+    return this.#waiting.head?.extra?.key;
   }
 
   fail(error: TritonError): void {

@@ -25,7 +25,13 @@ import {
   resolveEnsemble,
 } from "../config/ensemble.js";
 import type { Gpus } from "../config/gpus.js";
-import { MODEL_OPTION_TYPES, type ModelOptions } from "../config/model-options.js";
+import {
+  type ConfiguredBatcher,
+  isBatcher,
+  MODEL_OPTION_TYPES,
+  type ModelOptions,
+  tritonBatcher,
+} from "../config/model-options.js";
 import {
   resolveConfig,
   validateConfig,
@@ -37,7 +43,8 @@ import { sequenceBatching, stateFilesOf } from "../config/sequence-options.js";
 import { type Backend, isBackend, type ModelDescription } from "../instance/backend.js";
 import { ensembleCycle, type MemberOf } from "../model/ensemble-members.js";
 import { type ModelPlan, noExecutor } from "../model/model-server.js";
-import { planVariableLength } from "../scheduler/grouping-scheduler.js";
+import type { Batcher } from "../scheduler/batcher.js";
+import { planVariableLength } from "../scheduler/dynamic/grouping-scheduler.js";
 import type { AnyBindOptions, BindEnsembleOptions, RebindOptions } from "./bind-options.js";
 import { instanceProblems, type PlanModule, planExecutors, planStepwise } from "./plan-executors.js";
 
@@ -159,10 +166,15 @@ export function planBinding(
     ...unknownTypes,
     ...faults.filter((one) => unknownTypes.length === 0 || !isDataTypeProblem(one)),
   );
-  const batcher = config.batcher || undefined;
-  const variable = planVariableLength(batcher ?? {}, specs.inputs, specs.outputs, resolved);
+  const batcher =
+    config.batcher && isBatcher(config.batcher)
+      ? (config.batcher as ConfiguredBatcher as Batcher)
+      : undefined;
+  problems.push(...(batcher?.problems?.(resolved) ?? []));
+  const joining = tritonBatcher(config.batcher) || {};
+  const variable = planVariableLength(joining, specs.inputs, specs.outputs, resolved);
   problems.push(...variable.problems);
-  if (typeof batcher?.pad === "function" && plan.runsModule) {
+  if (typeof joining.pad === "function" && plan.runsModule) {
     problems.push(
       "config.batcher.pad is a function, which cannot be sent to the thread of a module: expected values by input name",
     );
@@ -191,7 +203,7 @@ export function planBinding(
     onSequenceEvict,
     initialStates: initial.states,
     variableLength: variable.variableLength,
-    shares: batcher?.shares,
+    batcher,
   };
 }
 

@@ -23,7 +23,6 @@ import { ENSEMBLE_PLATFORM } from "./ensemble.js";
 import { fieldProblems } from "./field-support.js";
 import { type Gpus, NO_GPUS } from "./gpus.js";
 import { completeInstanceGroups, instanceGroupProblems } from "./instance-groups.js";
-import { deadlineProblems, shareProblems } from "./model-options.js";
 import {
   normalizeConfig,
   responseCacheProblems,
@@ -136,8 +135,6 @@ export function completeConfig(
     ...(config.ensembleScheduling === undefined ? instanceGroupProblems(config, gpus) : []),
     ...fieldProblems(config),
     ...(sequences === undefined ? [] : validateSequenceStates(config, sequences)),
-    ...deadlineProblems(config),
-    ...shareProblems(config),
   ];
   if (problems.length === 0 && isFile) problems.push(...checkOnnxTensors(config, model));
   throwProblems(problems);

@@ -1,10 +1,8 @@
 import {
   type DataType,
-  errorFor,
   type InstanceHosting,
   type InstanceKind,
   type Isolation,
-  isDecoupled,
   keyList,
   type ModelConfig,
   optionTypes,
@@ -14,7 +12,6 @@ import {
   type TensorValue,
   TritonError,
   tensorFromValue,
-  unknownOptions,
 } from "@tritonjs/protocol";
 import type { NdArray } from "ndarray";
 import type { RequestInfo } from "../request-info.js";
@@ -176,40 +173,6 @@ export interface WarmupOptions {
   readonly inputs: Readonly<Record<string, WarmupInputOptions>>;
 }
 
-/** How requests run by their deadlines. */
-export interface DeadlineOptions {
-  /**
-   * Time for the answer to a request that has no deadline, in milliseconds. Its priority level may have another one.
-   * @default none: such a request is never refused, and waits for the others
-   */
-  readonly defaultMs?: number;
-  /** The same by priority level, in place of the default timeout of its queue policy. */
-  readonly levelMs?: Readonly<Record<number, number>>;
-  /**
-   * The same by caller, which comes before the level. Callers are named as in {@link ShareOptions}, with or without
-   * shares: by default in the header `tritonjs-caller`, or the parameter `caller`.
-   */
-  readonly callerMs?: Readonly<Record<string, number>>;
-}
-
-/** Properties of a request by which its share is found. */
-export interface ShareRequest extends Pick<RequestInfo, "id" | "priority" | "parameters"> {
-  /** Name in the header of the client, or an empty string. */
-  readonly caller: string;
-}
-
-/** How the callers of a model share it. */
-export interface ShareOptions {
-  /**
-   * Who a request is charged to. `"caller"` is the header `tritonjs-caller`; any other text is the name of a header. A
-   * request without the header is charged by its parameter of the same name: `caller` for `"caller"`. A function returns
-   * the name; it sees the request on arrival, and must not throw.
-   */
-  readonly by: string | ((request: ShareRequest) => string);
-  /** Weights by name. A caller with weight 2 gets twice the share of one with weight 1. @default 1 for each caller */
-  readonly weights?: Readonly<Record<string, number>>;
-}
-
 /** How the dynamic batcher joins requests. */
 export interface BatcherOptions extends VariableLengthOptions {
   /**
@@ -218,27 +181,6 @@ export interface BatcherOptions extends VariableLengthOptions {
    * @default 0
    */
   readonly maxQueueDelayMicroseconds?: number;
-  /**
-   * Latency target, in milliseconds. The batcher learns how long batches take. It waits only while that saves machine
-   * time and all requests can still meet the target. It refuses requests that would miss the target (UNAVAILABLE with
-   * `retryAfterMs`). Replaces `maxQueueDelayMicroseconds` and `preferredBatchSize`.
-   * @default none: batches form by these two options
-   */
-  readonly targetLatencyMs?: number;
-  /**
-   * Whether requests run by their deadlines: the earliest first, in batches that their tightest members allow. Requests
-   * that cannot be answered in time are refused (UNAVAILABLE with `retryAfterMs`). The deadline of a request is that of
-   * its call, its `timeoutMs` or its `timeout`, else the default of its caller, its priority level or the model.
-   * Priority levels do not order the queue any more. It cannot be combined with `targetLatencyMs`.
-   * @default false: requests run by priority level and arrival
-   */
-  readonly deadlines?: boolean | DeadlineOptions;
-  /**
-   * Shares of callers: requests run in an order in which each caller gets its share of the model's time, whatever the
-   * others send. A full queue refuses the request that would run last. It cannot be combined with `targetLatencyMs`.
-   * @default none: requests run by priority level and arrival
-   */
-  readonly shares?: ShareOptions;
   /** Batch sizes at which a batch is cut before the delay ends. @default [maxBatchSize] */
   readonly preferredBatchSize?: readonly number[];
   /** Number of priority levels, of which 1 is the highest; 0 for none. @default 0 */
@@ -251,6 +193,39 @@ export interface BatcherOptions extends VariableLengthOptions {
   readonly priorityQueuePolicy?: Readonly<Record<number, QueuePolicyOptions>>;
   /** Whether responses keep the order of the requests. Fast ones then wait for slower ones. @default false */
   readonly preserveOrdering?: boolean;
+}
+
+/** What a configuration needs of a batcher, which is a value in `config.batcher`: `Batcher` of `@tritonjs/core/extension`. */
+export interface ConfiguredBatcher {
+  /** Name in messages. */
+  readonly name: string;
+  /** Options of Triton's own batcher that hold beside it: priorities, limits of the queue, a delay, padding. @default {} */
+  readonly options?: Omit<BatcherOptions, "batchBy">;
+  /** Its settings, as parameters that the configuration of the model shows. @default none */
+  readonly parameters?: Readonly<Record<string, string>>;
+  /** Lists why a model cannot have it. @default nothing */
+  problems?(config: ModelConfig): readonly string[];
+  /** Makes the scheduler of a model. */
+  open(model: never): object;
+}
+
+/** True for a batcher, false for options of Triton's own one. */
+export function isBatcher<B extends ConfiguredBatcher>(given: B | BatcherOptions): given is B {
+  return typeof (given as Partial<ConfiguredBatcher>).open === "function";
+}
+
+/** The options of Triton's batcher that a model has: its own, or those beside another batcher. */
+export function tritonBatcher(given: ModelOptions["batcher"]): BatcherOptions | false | undefined {
+  return typeof given === "object" && given !== null && isBatcher(given) ? (given.options ?? {}) : given;
+}
+
+/** The configuration with the settings of a batcher. */
+export function withSettings(
+  { ...config }: ModelConfig,
+  { parameters = {} }: ConfiguredBatcher,
+): ModelConfig {
+  const texts = Object.entries(parameters).map(([name, stringValue]) => [name, { stringValue }]);
+  return { ...config, parameters: { ...config.parameters, ...Object.fromEntries(texts) } };
 }
 
 /** Resources that an instance takes while it runs, for `new Triton({ rateLimit: "execution_count" })`. */
@@ -305,11 +280,12 @@ export interface ModelOptions {
   /** Largest number of rows in one batch, and in one request. @default 4, as in PyTriton */
   readonly maxBatchSize?: number;
   /**
-   * Options of the dynamic batcher; `false` runs each request as its own batch. For a decoupled model without a
-   * batch axis, they set the queue alone: priorities, time limits and size limits.
+   * Options of the dynamic batcher, or another batcher, such as `deadlines()` of `@tritonjs/scheduling`; `false` runs each
+   * request as its own batch. For a decoupled model without a batch axis, the options set the queue alone: priorities,
+   * time limits and size limits.
    * @default {}
    */
-  readonly batcher?: BatcherOptions | false;
+  readonly batcher?: BatcherOptions | ConfiguredBatcher | false;
   /** Serves sequences of requests with one correlation id. Replaces the dynamic batcher. @default none */
   readonly sequence?: SequenceOptions;
   /** Where the model runs, and in how many instances. @default one instance, or one for each function of a list */
@@ -348,9 +324,6 @@ export const MODEL_OPTION_TYPES = optionTypes<ModelOptions>({
 export const BATCHER_OPTION_TYPES = {
   ...optionTypes<Omit<BatcherOptions, keyof VariableLengthOptions>>({
     maxQueueDelayMicroseconds: "number",
-    targetLatencyMs: "number",
-    deadlines: ["boolean", "object"],
-    shares: "object",
     preferredBatchSize: "array",
     preserveOrdering: "boolean",
     priorityLevels: "number",
@@ -360,15 +333,6 @@ export const BATCHER_OPTION_TYPES = {
   }),
   ...VARIABLE_LENGTH_OPTION_TYPES,
 };
-export const DEADLINE_OPTION_TYPES = optionTypes<DeadlineOptions>({
-  defaultMs: "number",
-  levelMs: "object",
-  callerMs: "object",
-});
-export const SHARE_OPTION_TYPES = optionTypes<ShareOptions>({
-  by: ["string", "function"],
-  weights: "object",
-});
 export const QUEUE_POLICY_OPTION_TYPES = optionTypes<QueuePolicyOptions>({
   timeoutAction: "string",
   defaultTimeoutMicroseconds: "number",
@@ -392,73 +356,15 @@ export const RATE_LIMITER_OPTION_TYPES = optionTypes<RateLimiterOptions>({
   priority: "number",
 });
 
-/** Parameter of a model configuration that enables adaptive batching. Triton has no field for it. */
-const TARGET_LATENCY = "target_latency_ms";
+/** Parameter of a model configuration with the values that fill inputs up: `speech=0, mask=1`. */
+export const PAD_INPUTS = "pad_inputs";
 
-export function targetLatencyMs(config: Pick<ModelConfig, "parameters">): number | undefined {
-  const text = config.parameters[TARGET_LATENCY]?.stringValue;
-  return text === undefined ? undefined : Number(text);
-}
-
-export function withTargetLatency(config: ModelConfig, milliseconds: number | undefined): ModelConfig {
-  if (milliseconds === undefined) return config;
-  const parameters = { ...config.parameters, [TARGET_LATENCY]: { stringValue: String(milliseconds) } };
-  return { ...config, parameters };
-}
-
-export function targetLatencyProblems(config: ModelConfig): string[] {
-  const target = targetLatencyMs(config);
-  if (target === undefined) return [];
-  const problems: string[] = [];
-  if (!Number.isFinite(target) || target <= 0) {
-    problems.push(
-      `target latency of model '${config.name}': expected a number of milliseconds above 0, got ${target}`,
-    );
-  }
-  if (config.dynamicBatching === undefined) {
-    problems.push(
-      `model '${config.name}' has a target latency without the dynamic batcher: set dynamic_batching`,
-    );
-  }
-  if (isDecoupled(config)) {
-    problems.push(
-      `model '${config.name}' has a target latency and the 'decoupled' transaction policy: it can have one of them`,
-    );
-  }
-  return problems;
-}
-
-/** Parameter of a model configuration that enables deadlines. Triton has no field for it. */
-const DEADLINES = "deadlines";
-/** Parameter with the default limit of requests without a deadline. */
-const DEADLINE_DEFAULT = "deadline_default_ms";
-/** Parameters with the default limits by level (`1=50, 2=500`) and by caller (`gold=100`). */
-const DEADLINE_BY_LEVEL = "deadline_level_ms";
-const DEADLINE_BY_CALLER = "deadline_caller_ms";
-const BOOLEANS: Readonly<Record<string, boolean>> = { true: true, "1": true, false: false, "0": false };
-
-/** True if requests run by their deadlines. */
-export function hasDeadlines({ parameters }: Pick<ModelConfig, "parameters">): boolean {
-  const text = parameters[DEADLINES]?.stringValue;
-  return text !== undefined && BOOLEANS[text] === true;
-}
-
-/** Limits of requests that bring none, in milliseconds. `defaultMs` is 0 for no default. */
-export interface DefaultLimits {
-  readonly defaultMs: number;
-  readonly levelMs: ReadonlyMap<number, number>;
-  readonly callerMs: ReadonlyMap<string, number>;
-}
-
-/** How requests run by their deadlines; undefined if they do not. */
-export function deadlineSetting({ parameters }: Pick<ModelConfig, "parameters">): DefaultLimits | undefined {
-  if (!hasDeadlines({ parameters })) return undefined;
-  const byLevel = namedNumbers(parameters[DEADLINE_BY_LEVEL]?.stringValue);
-  return {
-    defaultMs: Number(parameters[DEADLINE_DEFAULT]?.stringValue ?? 0),
-    levelMs: new Map([...byLevel].map(([level, limitMs]) => [Number(level), limitMs])),
-    callerMs: namedNumbers(parameters[DEADLINE_BY_CALLER]?.stringValue),
-  };
+/** The values that fill inputs of different lengths up, as the configuration says; undefined if it names none. */
+export function padSetting({
+  parameters,
+}: Pick<ModelConfig, "parameters">): Record<string, number> | undefined {
+  const text = parameters[PAD_INPUTS]?.stringValue;
+  return text === undefined ? undefined : Object.fromEntries(namedNumbers(text));
 }
 
 /** Reads a parameter such as `a=2, b=1`. What is not a number becomes NaN. */
@@ -471,184 +377,8 @@ function namedNumbers(text = ""): ReadonlyMap<string, number> {
   return numbers;
 }
 
-/** Problems of a parameter that {@link namedNumbers} reads: parts that are not pairs. */
-function pairProblems({ name, parameters }: ModelConfig, parameter: string, example: string): string[] {
-  const text = parameters[parameter]?.stringValue ?? "";
-  return text
-    .split(",")
-    .map((part) => part.trim())
-    .filter((part) => part !== "" && !part.includes("="))
-    .map(
-      (part) =>
-        `parameter '${parameter}' of model '${name}': expected pairs such as ${example}, got '${part}'`,
-    );
-}
-
-/** A parameter that {@link namedNumbers} reads; none for no numbers. */
-function namedParameter(
-  parameter: string,
-  numbers: Readonly<Record<string, number>> = {},
-): ModelConfig["parameters"] {
-  const text = Object.entries(numbers)
-    .map(([name, number]) => `${name}=${number}`)
-    .join(", ");
-  return text === "" ? {} : { [parameter]: { stringValue: text } };
-}
-
-export function withDeadlines(
-  config: ModelConfig,
-  deadlines: boolean | DeadlineOptions | undefined,
-): ModelConfig {
-  if (deadlines === undefined || deadlines === false) return config;
-  const { defaultMs, levelMs, callerMs }: DeadlineOptions = typeof deadlines === "object" ? deadlines : {};
-  const parameters = {
-    ...config.parameters,
-    [DEADLINES]: { stringValue: "true" },
-    ...(defaultMs !== undefined && { [DEADLINE_DEFAULT]: { stringValue: String(defaultMs) } }),
-    ...namedParameter(DEADLINE_BY_LEVEL, levelMs),
-    ...namedParameter(DEADLINE_BY_CALLER, callerMs),
-  };
-  return { ...config, parameters };
-}
-
-export function deadlineProblems(config: ModelConfig): string[] {
-  const { name, parameters } = config;
-  const text = parameters[DEADLINES]?.stringValue;
-  if (text !== undefined && BOOLEANS[text] === undefined) {
-    return [`parameter '${DEADLINES}' of model '${name}': expected true or false, got '${text}'`];
-  }
-  const setting = deadlineSetting(config);
-  if (setting === undefined) return [];
-  const problems = [
-    ...pairProblems(config, DEADLINE_BY_LEVEL, "1=50"),
-    ...pairProblems(config, DEADLINE_BY_CALLER, "gold=100"),
-  ];
-  if (problems.length > 0) return problems;
-  const { defaultMs, levelMs, callerMs } = setting;
-  if (parameters[DEADLINE_DEFAULT] !== undefined && !(Number.isFinite(defaultMs) && defaultMs > 0)) {
-    problems.push(
-      `default deadline of model '${name}': expected a number of milliseconds above 0, got ` +
-        `${parameters[DEADLINE_DEFAULT].stringValue}`,
-    );
-  }
-  for (const [level, limitMs] of levelMs) {
-    if (Number.isSafeInteger(level) && level > 0 && limitMs > 0 && limitMs < Number.POSITIVE_INFINITY)
-      continue;
-    problems.push(
-      `default deadline by level of model '${name}': expected levels from 1 on with milliseconds above 0, got ` +
-        `${level}=${limitMs}`,
-    );
-  }
-  for (const [caller, limitMs] of callerMs) {
-    if (limitMs > 0 && limitMs < Number.POSITIVE_INFINITY) continue;
-    problems.push(
-      `default deadline of caller '${caller}' of model '${name}': expected a number of milliseconds above 0, got ` +
-        `${limitMs}`,
-    );
-  }
-  if (targetLatencyMs(config) !== undefined) {
-    problems.push(`model '${name}' has deadlines and a target latency: leave one of them out`);
-  }
-  return problems;
-}
-
-/** Parameter of a model configuration that names the header of callers, which share the model. */
-const SHARES = "shares_by";
-/** Parameter with the weights of callers: `a=2, b=1`. */
-const SHARE_WEIGHTS = "shares_weights";
-
-/** Property by which callers that share the model are told apart: a header, or `caller`; undefined if they do not share it. */
-export function sharedBy({ parameters }: Pick<ModelConfig, "parameters">): string | undefined {
-  return parameters[SHARES]?.stringValue || undefined;
-}
-
-/** Property that names the caller of a request, a header or `caller`; undefined for a model that does not look at callers. */
-export function callerNamedBy(config: Pick<ModelConfig, "parameters">): string | undefined {
-  return sharedBy(config) ?? (hasDeadlines(config) ? "caller" : undefined);
-}
-
-/** Parameter of a model configuration with the values that fill inputs up: `speech=0, mask=1`. */
-export const PAD_INPUTS = "pad_inputs";
-
-/** The values that fill inputs of different lengths up, as the configuration says; undefined if it names none. */
-export function padSetting({
-  parameters,
-}: Pick<ModelConfig, "parameters">): Record<string, number> | undefined {
-  const text = parameters[PAD_INPUTS]?.stringValue;
-  return text === undefined ? undefined : Object.fromEntries(namedNumbers(text));
-}
-
-/** Parameters with which models of any backend are scheduled. */
-export const SCHEDULING_PARAMETERS: readonly string[] = [
-  TARGET_LATENCY,
-  DEADLINES,
-  DEADLINE_DEFAULT,
-  DEADLINE_BY_LEVEL,
-  DEADLINE_BY_CALLER,
-  SHARES,
-  SHARE_WEIGHTS,
-  PAD_INPUTS,
-];
-
-/** How callers share the model, as its configuration says; undefined if they do not. */
-export function shareSetting(
-  config: Pick<ModelConfig, "parameters">,
-): { readonly by: string; readonly weights: Readonly<Record<string, number>> } | undefined {
-  const by = sharedBy(config);
-  if (by === undefined) return undefined;
-  return { by, weights: shareWeights(config.parameters[SHARE_WEIGHTS]?.stringValue) };
-}
-
-/** Reads weights of callers: `a=2, b=1`. A weight that is not a number is NaN. */
-export function shareWeights(text?: string): Readonly<Record<string, number>> {
-  return Object.fromEntries(namedNumbers(text));
-}
-
-/**
- * Checks how callers share all models of a process.
- *
- * @throws TritonError INVALID_ARG for an unknown option, no way to tell callers apart, or a weight that is not above 0
- */
-export function checkShares(shares: ShareOptions | undefined): void {
-  if (shares === undefined) return;
-  const problems = unknownOptions("shares", shares, SHARE_OPTION_TYPES);
-  if (shares.by === undefined || shares.by === "") {
-    problems.push("shares.by: expected 'caller', the name of a header or a function, got nothing");
-  }
-  for (const [caller, weight] of Object.entries(shares.weights ?? {})) {
-    if (!(Number.isFinite(weight) && weight > 0))
-      problems.push(`shares.weights of caller '${caller}': expected a number above 0, got ${weight}`);
-  }
-  if (problems.length > 0) throw errorFor("INVALID_OPTION", problems.join("; "));
-}
-
-/** A function stays with the batcher; the configuration shows the default header, which it is told. */
-export function withShares(config: ModelConfig, shares: ShareOptions | undefined): ModelConfig {
-  if (shares === undefined) return config;
-  const { by, weights } = shares;
-  const parameters = {
-    ...config.parameters,
-    [SHARES]: { stringValue: typeof by === "string" ? by : "caller" },
-    ...namedParameter(SHARE_WEIGHTS, weights),
-  };
-  return { ...config, parameters };
-}
-
-export function shareProblems(config: ModelConfig): string[] {
-  const setting = shareSetting(config);
-  if (setting === undefined) return [];
-  const { name } = config;
-  const problems = Object.entries(setting.weights)
-    .filter(([, weight]) => !(Number.isFinite(weight) && weight > 0))
-    .map(
-      ([caller, weight]) =>
-        `share of caller '${caller}' of model '${name}': expected a weight above 0, got ${weight}`,
-    );
-  if (targetLatencyMs(config) !== undefined) {
-    problems.push(`model '${name}' has shares and a target latency: leave one of them out`);
-  }
-  return problems;
-}
+/** Parameters that models of any backend may have. Extensions add those that they read. */
+export const SCHEDULING_PARAMETERS: Set<string> = new Set([PAD_INPUTS]);
 
 /** Data of a warm-up sample in its wire form, or a text with the problem. Undefined without data. */
 export function warmupData(

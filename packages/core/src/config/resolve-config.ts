@@ -36,25 +36,20 @@ import {
 import {
   BATCHER_OPTION_TYPES,
   type BatcherOptions,
-  DEADLINE_OPTION_TYPES,
-  deadlineProblems,
   INSTANCE_GROUP_OPTION_TYPES,
   type InstanceGroupOptions,
+  isBatcher,
   MODEL_OPTION_TYPES,
   type ModelOptions,
   QUEUE_POLICY_OPTION_TYPES,
   type QueuePolicyOptions,
   RATE_LIMITER_OPTION_TYPES,
   RECYCLE_OPTION_TYPES,
-  SHARE_OPTION_TYPES,
-  shareProblems,
-  targetLatencyProblems,
+  tritonBatcher,
   type WarmupOptions,
   warmupData,
   warmupDataProblems,
-  withDeadlines,
-  withShares,
-  withTargetLatency,
+  withSettings,
 } from "./model-options.js";
 import {
   normalizeSequenceBatching,
@@ -125,14 +120,12 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
   // Requests of a decoupled model without a batch axis can have priorities and limits of their queue, too.
   const queues =
     batching || (options.batcher !== undefined && config.modelTransactionPolicy?.decoupled === true);
-  if (queues && options.batcher !== false && scheduled === undefined) {
-    config.dynamicBatching = dynamicBatching(options.batcher ?? {});
-  }
-  const batcher: BatcherOptions = options.batcher === false ? {} : (options.batcher ?? {});
-  const { targetLatencyMs, deadlines, shares } = batcher;
+  const given = tritonBatcher(options.batcher);
+  if (queues && given !== false && scheduled === undefined)
+    config.dynamicBatching = dynamicBatching(given ?? {});
   const normal = normalizeConfig({ ...config, ...source.overrides });
-  const timed = withDeadlines(withTargetLatency(normal, targetLatencyMs), deadlines);
-  const merged = withShares(timed, shares);
+  const merged =
+    options.batcher && isBatcher(options.batcher) ? withSettings(normal, options.batcher) : normal;
   const gpus = source.gpus ?? NO_GPUS;
   const groups = merged.instanceGroup.length > 0 ? merged.instanceGroup : config.instanceGroup;
   return {
@@ -186,11 +179,10 @@ function dynamicBatching(options: BatcherOptions): ModelDynamicBatching {
   const { preferredBatchSize = [], defaultQueuePolicy: shared, priorityQueuePolicy = {}, ...given } = options;
   // Functions are not part of a configuration: they stay with the batcher.
   const { batchBy: _batchBy, cost: _cost, maxBatchCost: _maxBatchCost, pad: _pad, ...triton } = given;
-  const { targetLatencyMs: _target, deadlines: _deadlines, shares: _shares, ...rest } = triton;
   const policy = (given: QueuePolicyOptions): ModelQueuePolicy => ({ ...defaultQueuePolicy(), ...given });
   return {
     ...defaultDynamicBatching(),
-    ...rest,
+    ...triton,
     preferredBatchSize: [...preferredBatchSize],
     ...(shared === undefined ? {} : { defaultQueuePolicy: policy(shared) }),
     priorityQueuePolicy: Object.fromEntries(
@@ -225,9 +217,6 @@ export function validateConfig(config: ModelConfig, gpus: Gpus = NO_GPUS): strin
     ...instanceGroupProblems(config, gpus),
     ...schedulingProblems(config),
     ...(sequenceBatching === undefined ? [] : validateSequenceStates(config, sequenceBatching)),
-    ...targetLatencyProblems(config),
-    ...deadlineProblems(config),
-    ...shareProblems(config),
     ...clashes.map(
       (target) =>
         `batch input '${target}' has the name of an input that clients send: rename one of them for ${name}`,
@@ -286,7 +275,8 @@ function namedTensorProblems(
 
 /** Lists options of a wrong type, with which the options cannot be read any further. */
 export function wrongOptionTypes(options: ModelOptions): string[] {
-  const { batching, batcher = false, sequence, instanceGroup = [] } = options;
+  const { batching, sequence, instanceGroup = [] } = options;
+  const batcher = tritonBatcher(options.batcher) ?? false;
   const problems = wrongTypes("config", options, MODEL_OPTION_TYPES);
   if (batching !== undefined && typeof batching !== "boolean") {
     const advice = typeof batching === "object" ? ": the options of the batcher are config.batcher" : "";
@@ -335,17 +325,10 @@ export function validateOptions(options: ModelOptions): string[] {
   if (options.batching === true && options.maxBatchSize === 0) {
     problems.push("config.maxBatchSize is 0, but config.batching is true: leave one of them out");
   }
-  if (options.batcher !== undefined && options.batcher !== false) {
-    problems.push(...unknownOptions("config.batcher", options.batcher, BATCHER_OPTION_TYPES));
-    problems.push(...targetProblems(options.batcher));
-    const { deadlines, shares } = options.batcher;
-    if (shares !== undefined) {
-      problems.push(...unknownOptions("config.batcher.shares", shares, SHARE_OPTION_TYPES));
-    }
-    if (typeof deadlines === "object" && deadlines !== null) {
-      problems.push(...unknownOptions("config.batcher.deadlines", deadlines, DEADLINE_OPTION_TYPES));
-    }
-    const { defaultQueuePolicy = {}, priorityQueuePolicy = {} } = options.batcher;
+  const batcher = tritonBatcher(options.batcher);
+  if (batcher !== undefined && batcher !== false) {
+    problems.push(...unknownOptions("config.batcher", batcher, BATCHER_OPTION_TYPES));
+    const { defaultQueuePolicy = {}, priorityQueuePolicy = {} } = batcher;
     for (const policy of [defaultQueuePolicy, ...Object.values(priorityQueuePolicy)]) {
       problems.push(...unknownOptions("a queue policy of config.batcher", policy, QUEUE_POLICY_OPTION_TYPES));
     }
@@ -354,17 +337,6 @@ export function validateOptions(options: ModelOptions): string[] {
   problems.push(...groupList(options.instanceGroup ?? []).flatMap(groupOptionProblems));
   problems.push(...warmupDataProblems(options.modelWarmup));
   return problems;
-}
-
-/** Lists options that contradict adaptive batching, which decides them by itself. */
-function targetProblems(batcher: BatcherOptions): string[] {
-  if (batcher.targetLatencyMs === undefined) return [];
-  return (["maxQueueDelayMicroseconds", "preferredBatchSize"] as const)
-    .filter((key) => batcher[key] !== undefined)
-    .map(
-      (key) =>
-        `config.batcher.${key} and config.batcher.targetLatencyMs are both given: leave one of them out`,
-    );
 }
 
 function groupOptionProblems(group: InstanceGroupOptions): string[] {
@@ -400,7 +372,7 @@ function sequenceProblems(sequence: SequenceOptions, batcher: ModelOptions["batc
     if (sequence[key] !== undefined)
       problems.push(`config.sequence.${key} has no effect with strategy '${strategy}': leave it out`);
   }
-  if (batcher !== undefined && batcher !== false) {
+  if (batcher !== undefined && batcher !== false && !isBatcher(batcher)) {
     problems.push(
       "config.batcher and config.sequence are both given, but a model has one scheduler: leave one of them out",
     );

@@ -1,4 +1,5 @@
 import { errorFor, type ModelConfig } from "@tritonjs/protocol";
+import { SCHEDULING_PARAMETERS, withSettings } from "../config/model-options.js";
 import type { ParameterTable } from "../instance/backend.js";
 import type { ModelPlan, VersionExtensions } from "../model/model-server.js";
 import type { Residence, TenantModel } from "../model/residence.js";
@@ -49,6 +50,7 @@ export class AttachedExtensions implements VersionExtensions {
       );
     }
     this.source = sources[0]?.models ?? boundModels(server.registry);
+    for (const name of Object.keys(this.parameters)) SCHEDULING_PARAMETERS.add(name);
   }
 
   /** What all of them add to the management. */
@@ -74,6 +76,27 @@ export class AttachedExtensions implements VersionExtensions {
     return this.#parts.map(({ tracer }) => tracer).filter((tracer) => tracer !== undefined);
   }
 
+  /**
+   * A plan with the batcher that an extension gives its model.
+   *
+   * @throws TritonError INVALID_ARG for a model with two batchers, and for one that cannot have its batcher
+   */
+  #withBatcher(plan: ModelPlan): ModelPlan {
+    const { name, version, config, variableLength, batcher: own } = plan;
+    const isGrouped = variableLength?.grouping.batchBy !== undefined;
+    const model = { name, version, config, isGrouped, batcher: own };
+    const [batcher, second] = this.#parts.flatMap((parts) => parts.batcher?.(model) ?? []);
+    if (batcher === undefined) return plan;
+    const other = second ?? (own?.name === batcher.name ? undefined : own);
+    if (isGrouped || other !== undefined) {
+      const names = `'${isGrouped ? "batchBy" : other!.name}' and '${batcher.name}'`;
+      throw errorFor("INVALID_CONFIG", `model '${name}' has two batchers, ${names}: leave one of them out`);
+    }
+    const problems = batcher.problems?.(config) ?? [];
+    if (problems.length > 0) throw errorFor("INVALID_CONFIG", problems.join("; "));
+    return { ...plan, config: withSettings(config, batcher), batcher };
+  }
+
   /** The first place that an extension gives to a version. */
   admit(model: TenantModel): Residence | undefined {
     return firstOf(this.#parts, (parts) => parts.admit?.(model));
@@ -89,7 +112,7 @@ export class AttachedExtensions implements VersionExtensions {
   }
 
   adapt(plan: ModelPlan): ModelPlan {
-    return this.#parts.reduce((adapted, parts) => parts.adapt?.(adapted) ?? adapted, plan);
+    return this.#parts.reduce((adapted, parts) => parts.adapt?.(adapted) ?? adapted, this.#withBatcher(plan));
   }
 
   startsOnDisk(config: ModelConfig): boolean {

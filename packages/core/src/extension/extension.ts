@@ -9,6 +9,7 @@ import type { Log } from "../observe/log.js";
 import type { CollectedFamily } from "../observe/metric-families.js";
 import type { RequestTracer } from "../observe/request-trace.js";
 import type { AroundScheduling, SchedulingSettings } from "../scheduler/around-scheduling.js";
+import type { Batcher } from "../scheduler/batcher.js";
 import type { Clock } from "../system/clock.js";
 import type { HostPolicies } from "../system/host-policy.js";
 import type { ModelSource } from "./model-source.js";
@@ -88,6 +89,14 @@ export interface ExtensionServer {
   parameters(): ParameterTable;
 }
 
+/** A version of a model that an extension may give a batcher. */
+export interface UnbatchedModel extends Pick<ModelPlan, "name" | "version" | "config"> {
+  /** True if its requests run in groups by a key (`batchBy`), so that it cannot have another batcher. */
+  readonly isGrouped: boolean;
+  /** Its own batcher, in whose place the extension may give it one of the same name. */
+  readonly batcher?: Batcher | undefined;
+}
+
 /**
  * What an extension adds to a server, by seam. All members are optional.
  *
@@ -114,6 +123,8 @@ export interface ExtensionParts {
   readonly page?: ExtensionPage;
 
   // Batcher.
+  /** The batcher of a model whose configuration, or whose server, asks for one. Called before each version is made. */
+  batcher?(model: UnbatchedModel): Batcher | undefined;
   /** Stands around the scheduling of a version, or of its next configuration. The first extension that does so wins. */
   around?(plan: ModelPlan): AroundScheduling | undefined;
 

@@ -13,6 +13,7 @@ import type { Frontend, FrontendAddress, ThreadedFrontend } from "../frontend/se
 import { parseVersion, pickNamespace, pickVersion } from "../model/pick-version.js";
 import type { InferenceRequest, RequestHandle } from "../request/inference-request.js";
 import { RequestMemory } from "../request/request-memory.js";
+import type { ReadHeaders } from "../request-info.js";
 import { type AllowedHosts, Authentication, type Restrictions } from "../service/access-control.js";
 import type { FoundModel, InferenceService } from "../service/inference-service.js";
 import type { ModelReadiness } from "../service/model-reports.js";
@@ -311,6 +312,10 @@ class MirroredModel implements FoundModel {
 
   get inService(): boolean {
     return this.service.serves(this.found);
+  }
+
+  get reads(): ReadHeaders | undefined {
+    return this.found.reads;
   }
 
   /** Only the thread has the headers. The engine chooses the version by the key. */

@@ -2,7 +2,7 @@ import { errorFor, type ModelConfig, type ModelEnsembleStep, TritonError } from 
 import { checkMembers } from "../config/ensemble.js";
 import { validateConfig } from "../config/resolve-config.js";
 import type { InputCheck } from "../instance/backend.js";
-import { inEnsemble } from "../scheduler/ensemble-steps.js";
+import { inEnsemble } from "../scheduler/ensemble/ensemble-steps.js";
 import type { ModelState } from "./version-status.js";
 
 /** A model as seen by the ensembles that it is part of. */

@@ -1,7 +1,7 @@
 import { isDecoupled, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { InferenceRequest } from "../request/inference-request.js";
-import type { Scheduler, SequenceCounts } from "../scheduler/scheduler.js";
+import type { KnownLimits, Scheduler, SequenceCounts } from "../scheduler/scheduler.js";
 
 /** Longest time for which requests wait for batches that began before a change, to keep the order of answers. */
 export const MOST_HELD_MS = 10_000;
@@ -59,8 +59,7 @@ export function moveWaiting(inFlight: readonly InferenceRequest[], to: Scheduler
     request.holder = undefined;
     request.gate?.leave();
     request.gate = undefined;
-    request.batchKey = undefined;
-    request.batchCost = 0;
+    request.extra = undefined;
     try {
       to.enqueue(request, true);
     } catch (error) {
@@ -99,6 +98,10 @@ export class SequenceSuccession implements Scheduler {
       inSlots: counts.reduce((sum, { inSlots }) => sum + inSlots, 0),
       inBacklog: counts.reduce((sum, { inBacklog }) => sum + inBacklog, 0),
     };
+  }
+
+  get limits(): KnownLimits | undefined {
+    return this.newest.limits;
   }
 
   hasSequence(request: InferenceRequest): boolean {

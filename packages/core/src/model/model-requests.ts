@@ -8,7 +8,6 @@ import {
   timeoutError,
 } from "@tritonjs/protocol";
 import { type CachedOutputs, cacheKey, type GuardedCache } from "../cache/response-cache.js";
-import { callerNamedBy } from "../config/model-options.js";
 import type { InputCheck } from "../instance/backend.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import {
@@ -32,8 +31,7 @@ import type { InferenceRequest, RequestHolder, RequestObserver } from "../reques
 import { selectOutputs } from "../request/inference-response.js";
 import type { RequestValidator } from "../request/request-validator.js";
 import type { AroundScheduling } from "../scheduler/around-scheduling.js";
-import { callerOf } from "../scheduler/fair-shares.js";
-import { classLevelOf } from "../scheduler/priority-queue.js";
+import { classLevelOf } from "../scheduler/dynamic/priority-queue.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import {
   type Clock,
@@ -71,8 +69,9 @@ export class ModelRequests implements RequestObserver {
   readonly #cached: CachedModel | undefined;
   readonly #calls: CallGraph;
   readonly #log: Log;
-  readonly #callerParameter: string;
   readonly #inflight = new InflightRequests();
+  /** Ends the record of a call in the graph of models that wait for each other, for requests that are part of others. */
+  readonly #callsOf = new Map<InferenceRequest, () => void>();
   /** Called after each request that is over, while requests wait for room in the queue. */
   onSettled: (() => void) | undefined;
 
@@ -81,7 +80,6 @@ export class ModelRequests implements RequestObserver {
     this.#model = model;
     this.#calls = calls;
     this.#log = log;
-    this.#callerParameter = callerNamedBy(model.config) ?? "caller";
     this.#cached = cache && new CachedModel(cache, model, log.of("dynamic_batch_scheduler"));
   }
 
@@ -131,7 +129,8 @@ export class ModelRequests implements RequestObserver {
     if (request.deadline !== undefined && request.deadline <= request.queueStart) {
       throw timeoutError();
     }
-    if (request.callers.length > 0) request.leaveCallGraph = this.#calls.enter(request.callers, this.#model);
+    if (request.callers.length > 0)
+      this.#callsOf.set(request, this.#calls.enter(request.callers, this.#model));
     request.enterContext();
     request.owner = this;
     this.#inflight.add(request);
@@ -143,7 +142,7 @@ export class ModelRequests implements RequestObserver {
       else this.#cached.infer(request);
     } catch (error) {
       request.owner = undefined;
-      leaveCallGraph(request);
+      this.#leaveCallGraph(request);
       this.#inflight.delete(request);
       statistics.pendingCount--;
       throw this.#refused(request, error);
@@ -163,6 +162,13 @@ export class ModelRequests implements RequestObserver {
     requestResponse.publish({ request: this.#shown(request), outputs, durationMs });
   }
 
+  /** Ends the record of a call that is part of other work. */
+  #leaveCallGraph(request: InferenceRequest): void {
+    if (request.callers.length === 0) return;
+    this.#callsOf.get(request)?.();
+    this.#callsOf.delete(request);
+  }
+
   cancelling(request: InferenceRequest): void {
     this.#model.around?.cancelling(request);
   }
@@ -173,12 +179,12 @@ export class ModelRequests implements RequestObserver {
 
   settled(request: InferenceRequest, error: TritonError | undefined): void {
     this.#model.around?.settled(request, error);
-    leaveCallGraph(request);
+    this.#leaveCallGraph(request);
     this.#inflight.delete(request);
     this.onSettled?.();
     request.deadlineTimer?.cancel();
     // The trace of a late request says why.
-    if (request.due < Number.POSITIVE_INFINITY) this.#countDeadline(request, error);
+    this.#countDeadline(request, error);
     if (request.trace !== undefined) this.#endTrace(request.trace, request, error);
     if (!request.executing) this.#model.statistics.pendingCount--;
     if (requestSettled.hasSubscribers) {
@@ -234,7 +240,7 @@ export class ModelRequests implements RequestObserver {
   #refused(request: InferenceRequest, error: unknown): unknown {
     if (!TritonError.is(error) || error.code !== "UNAVAILABLE") return error;
     this.#model.statistics.refusedCount++;
-    if (request.due < Number.POSITIVE_INFINITY) this.#countDeadline(request, error);
+    this.#countDeadline(request, error);
     if (error.retryAfterMs !== undefined) {
       this.#failed(request, "REJECTED");
       return error;
@@ -243,20 +249,23 @@ export class ModelRequests implements RequestObserver {
     return queueFullError(request.id, this.#drainMs());
   }
 
-  /** Counts what became of a request of a model with deadlines. Cancelled and failed requests do not count. */
+  /** Counts what became of a request with a time limit that the scheduler looks at. Cancelled and failed requests do not count. */
   #countDeadline(request: InferenceRequest, error: TritonError | undefined): void {
-    const { due, priority, executing } = request;
-    const { statistics, clock, config, scheduler } = this.#model;
+    const { limits } = this.#model.scheduler;
+    if (limits === undefined) return;
+    const due = limits.dueOf(request);
+    if (due === Number.POSITIVE_INFINITY) return;
+    const { priority, executing } = request;
+    const { statistics, clock, config } = this.#model;
     const outcome = deadlineOutcome(error, executing, clock.now() > due);
     if (outcome === undefined) return;
     statistics.deadlines ??= new DeadlineCounts();
     const isLost = outcome !== "in_time" && outcome !== "queue_full";
-    const cause = isLost ? scheduler.lateCause?.(request) : undefined;
+    const cause = isLost ? limits.lateCause(request) : undefined;
     if (cause !== undefined) request.trace?.late?.(cause);
-    const caller = request.share?.account.name ?? callerOf(request, this.#callerParameter);
     const { dynamicBatching } = config;
     const level = dynamicBatching === undefined ? priority : classLevelOf(dynamicBatching, priority);
-    statistics.deadlines.record(level, caller, outcome, cause);
+    statistics.deadlines.record(level, limits.callerOf(request), outcome, cause);
   }
 
   #recordError(error: unknown): void {
@@ -604,10 +613,4 @@ class WaitingRequests extends LinkedList<InferenceRequest> implements RequestHol
 
 function timeOut(request: InferenceRequest): void {
   request.cancel(timeoutError());
-}
-
-function leaveCallGraph(request: InferenceRequest): void {
-  if (request.leaveCallGraph === undefined) return;
-  request.leaveCallGraph();
-  request.leaveCallGraph = undefined;
 }

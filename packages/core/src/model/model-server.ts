@@ -3,7 +3,6 @@ import type { Registry } from "prom-client";
 import type { GuardedCache } from "../cache/response-cache.js";
 import type { CallModels } from "../callback/infer-func.js";
 import type { Gpus } from "../config/gpus.js";
-import { type ShareOptions, sharedBy, targetLatencyMs, withShares } from "../config/model-options.js";
 import type { Executor, ExecutorContext, ModelControl } from "../instance/backend.js";
 import type { RateLimiter } from "../instance/rate-limiter.js";
 import type { Log } from "../observe/log.js";
@@ -11,9 +10,9 @@ import type { ResolvedMetricsConfig } from "../observe/metric-families.js";
 import type { Tracing } from "../observe/tracing.js";
 import type { EvictionListener } from "../request-info.js";
 import type { AroundScheduling } from "../scheduler/around-scheduling.js";
-import type { FindMember } from "../scheduler/ensemble-steps.js";
-import type { ShareLedger } from "../scheduler/fair-shares.js";
-import type { VariableLength } from "../scheduler/grouping-scheduler.js";
+import type { Batcher } from "../scheduler/batcher.js";
+import type { VariableLength } from "../scheduler/dynamic/grouping-scheduler.js";
+import type { FindMember } from "../scheduler/ensemble/ensemble-steps.js";
 import type { Clock } from "../system/clock.js";
 import type { HostPolicies } from "../system/host-policy.js";
 import type { Residence, TenantModel } from "./residence.js";
@@ -43,10 +42,8 @@ export interface ModelPlan {
   readonly strict?: boolean | undefined;
   readonly onSequenceEvict?: EvictionListener | undefined;
   readonly variableLength?: VariableLength | undefined;
-  /** How callers share the model. @default as its configuration says */
-  readonly shares?: ShareOptions | undefined;
-  /** Accounts of callers that share all models together. @default accounts of this model alone */
-  readonly ledger?: ShareLedger | undefined;
+  /** Decides about the order and the batches of the requests. @default Triton's batcher, as the configuration says */
+  readonly batcher?: Batcher | undefined;
   /**
    * Initial states of sequences, for a model with implicit state.
    * @default the initial states of the configuration
@@ -156,17 +153,4 @@ export class CallGraph {
     if (callees.size > 0) this.#underWay.set(caller, callees);
     else this.#underWay.delete(caller);
   }
-}
-
-/**
- * Makes a model one of those that callers share together. Models with shares of their own, or whose batchers have an
- * order of their own, stay as they are.
- */
-export function sharedByAll(plan: ModelPlan, shares: ShareOptions, ledger: ShareLedger): ModelPlan {
-  const { config, variableLength } = plan;
-  const isShared = plan.shares !== undefined || sharedBy(config) !== undefined;
-  const hasOrder = targetLatencyMs(config) !== undefined || variableLength?.grouping.batchBy !== undefined;
-  const isBatched = config.sequenceBatching === undefined && config.ensembleScheduling === undefined;
-  if (isShared || hasOrder || !isBatched) return plan;
-  return { ...plan, config: withShares(config, shares), shares, ledger };
 }

@@ -9,7 +9,6 @@ import {
 import { join, readFileNow } from "#host";
 import type { Payload } from "../batch/payload.js";
 import { countInstances } from "../config/instance-groups.js";
-import { hasDeadlines, shareSetting } from "../config/model-options.js";
 import { initialStates } from "../config/sequence-batching.js";
 import type { InputCheck } from "../instance/backend.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
@@ -19,12 +18,15 @@ import { createLatencies, ModelStatistics } from "../observe/statistics.js";
 import type { Tracing } from "../observe/tracing.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import { RequestValidator } from "../request/request-validator.js";
+import type { ReadHeaders } from "../request-info.js";
 import type { AroundScheduling } from "../scheduler/around-scheduling.js";
-import { DynamicBatchScheduler } from "../scheduler/dynamic-batch-scheduler.js";
-import { EnsembleScheduler } from "../scheduler/ensemble-scheduler.js";
-import { GroupingScheduler } from "../scheduler/grouping-scheduler.js";
-import { DirectScheduler, type Scheduler, type SequenceCounts } from "../scheduler/scheduler.js";
-import { SequenceBatchScheduler } from "../scheduler/sequence-batch-scheduler.js";
+import type { BatchedModel } from "../scheduler/batcher.js";
+import { DirectScheduler } from "../scheduler/direct/direct-scheduler.js";
+import { DynamicBatchScheduler } from "../scheduler/dynamic/dynamic-batch-scheduler.js";
+import { classifyRequest, GroupingScheduler } from "../scheduler/dynamic/grouping-scheduler.js";
+import { EnsembleScheduler } from "../scheduler/ensemble/ensemble-scheduler.js";
+import type { Scheduler, SequenceCounts } from "../scheduler/scheduler.js";
+import { SequenceBatchScheduler } from "../scheduler/sequence/sequence-batch-scheduler.js";
 import { type Clock, DeadlineQueue, settledWithin } from "../system/clock.js";
 import { EnsembleMembers, type MemberOf, Pending } from "./ensemble-members.js";
 import { type InstanceUpdate, LiveInstances } from "./live-instances.js";
@@ -269,6 +271,11 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
     return this.router?.keyHeader;
   }
 
+  /** Headers of clients that the scheduler looks at. */
+  get reads(): ReadHeaders | undefined {
+    return this.scheduler.limits?.reads;
+  }
+
   /** The version that answers a request without a version, for which a look-up has found this one. */
   chosen(request: InferenceRequest): ModelVersion {
     return this.router === undefined ? this : this.router.route(request, this);
@@ -500,14 +507,7 @@ function logSequenceBatchers(config: ModelConfig, serverLog: Log): void {
 
 type SchedulerPlan = Pick<
   ModelPlan,
-  | "config"
-  | "version"
-  | "variableLength"
-  | "mixedInputs"
-  | "onSequenceEvict"
-  | "initialStates"
-  | "shares"
-  | "ledger"
+  "config" | "version" | "variableLength" | "mixedInputs" | "onSequenceEvict" | "initialStates" | "batcher"
 >;
 
 /** Makes the scheduler that a configuration asks for. */
@@ -517,41 +517,31 @@ export function createScheduler(
   { clock, deadlines, statistics }: Pick<ModelVersion, "clock" | "deadlines" | "statistics">,
   server: Pick<ModelServer, "holdUntil" | "backlogHoldUntil" | "findMember">,
 ): Scheduler {
-  const { config } = plan;
+  const { config, variableLength, mixedInputs, batcher } = plan;
   const { holdUntil, backlogHoldUntil, findMember } = server;
-  const { variableLength, mixedInputs: mixed, onSequenceEvict: onEvict } = plan;
   if (config.ensembleScheduling !== undefined) {
     return new EnsembleScheduler(config, plan.version, findMember, clock, statistics);
   }
   if (config.sequenceBatching !== undefined) {
     const given = plan.initialStates ?? initialStates(config, readFileNow).states;
-    const options = { holdUntil, backlogHoldUntil, onEvict, initialStates: given };
-    return new SequenceBatchScheduler(config, clock, deadlines, options);
+    const { onSequenceEvict: onEvict } = plan;
+    const options = { holdUntil, backlogHoldUntil, onEvict, initialStates: given, batcher };
+    return new SequenceBatchScheduler({ config, clock, deadlines }, options);
   }
-  const { ledger } = plan;
-  const shares = plan.shares ?? shareSetting(config);
-  if (config.dynamicBatching === undefined) {
-    const isOrdered = hasDeadlines(config) || shares !== undefined;
-    if (!isOrdered) return new DirectScheduler(instances);
-    return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, {
-      alone: true,
-      shares,
-      ledger,
-    });
-  }
-  if (variableLength !== undefined) {
-    const { grouping, padded } = variableLength;
-    return new GroupingScheduler(
-      config,
-      instances,
-      clock,
-      deadlines,
-      grouping,
-      padded,
-      holdUntil,
-      shares,
-      ledger,
-    );
-  }
-  return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, { mixed, shares, ledger });
+  const { grouping, padded } = variableLength ?? {};
+  const classifies = grouping?.batchBy !== undefined || grouping?.cost !== undefined;
+  const model: BatchedModel = {
+    config,
+    instances,
+    clock,
+    deadlines,
+    holdUntil,
+    mixedInputs,
+    padded,
+    maxBatchCost: grouping?.maxBatchCost,
+    classify: classifies ? (request) => classifyRequest(request, grouping!) : undefined,
+  };
+  if (batcher !== undefined) return batcher.open(model);
+  if (config.dynamicBatching === undefined) return new DirectScheduler(instances);
+  return grouping?.batchBy === undefined ? new DynamicBatchScheduler(model) : new GroupingScheduler(model);
 }

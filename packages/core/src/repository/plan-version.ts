@@ -14,7 +14,7 @@ import { initialStates } from "../config/sequence-batching.js";
 import type { Backend, ModelDescription, ParameterTable } from "../instance/backend.js";
 import { type ExecutorFactory, type ModelPlan, noExecutor } from "../model/model-server.js";
 import type { Log } from "../observe/log.js";
-import { padsOfConfig } from "../scheduler/grouping-scheduler.js";
+import { padsOfConfig } from "../scheduler/dynamic/grouping-scheduler.js";
 import { assertInRepository, dataFilesOf, isInside, readSmallFile } from "../system/files.js";
 import type { HostPolicies } from "../system/host-policy.js";
 import { assertGivenPaths } from "./given-paths.js";

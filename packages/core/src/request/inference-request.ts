@@ -70,27 +70,20 @@ export interface RequestHandle {
   resume(): void;
 }
 
-/** State of a caller in a queue by shares. */
-export interface CallerShare {
-  readonly account: CallerAccount;
-  /** Number of its requests in the queue of the model. */
-  waiting: number;
-  /** Rows that it has sent to the model since a time, and in the window before. */
-  rows: number;
-  rowsBefore: number;
-  since: number;
-  /** True if it lately sent no more than its share of the model. */
-  isSmall: boolean;
-}
-
-/** Account of a caller, with one model or with all that share their accounts. */
-export interface CallerAccount {
-  readonly name: string;
-  readonly weight: number;
-  /** Virtual time at which its last request is over. */
-  finish: number;
-  /** Number of models that know the caller. */
-  models: number;
+/**
+ * What the scheduler that holds a request keeps with it. A scheduler extends it by what it needs, and makes the object when
+ * the request reaches it.
+ */
+export interface SchedulerExtra {
+  /** Group of the request: only requests with equal keys share a batch. */
+  readonly key?: BatchKey | undefined;
+  /** Share of the request in the cost of its batch, as the function `cost` of the model says. @default 0 */
+  readonly cost?: number;
+  /**
+   * Time at which its batcher got it, if later than the scheduler, on the model's clock in milliseconds: requests of a
+   * sequence wait for each other.
+   */
+  readonly start?: number;
 }
 
 /*
@@ -202,11 +195,6 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
    * does not say. Only models with deadlines look at it: the transport itself ends calls that take longer.
    */
   declare clientLimitMs: number;
-  /**
-   * Milliseconds that later work needs after the answer to this request, which is part of it: those of the later steps
-   * of an ensemble. A batcher with deadlines takes them off.
-   */
-  declare reserveMs: number;
   /** Name of the caller in the header of a client, for models that callers share; empty if it is unknown. */
   caller = "";
   /** Key by which a model with several versions in use chooses one, from the header of a client; empty for none. */
@@ -252,36 +240,18 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
   previousInflight: InferenceRequest | undefined = undefined;
   /** Ends the request when its deadline passes. */
   deadlineTimer: Deadline | undefined = undefined;
-  /** Ends the record of this call in the graph of models that wait for each other. */
-  declare leaveCallGraph: (() => void) | undefined;
 
   // Written by the holder of the request while it waits.
   holder: RequestHolder | undefined = undefined;
   /** Neighbours in a request queue. */
   next: InferenceRequest | undefined = undefined;
   previous: InferenceRequest | undefined = undefined;
-  /** When the answer is due, for a batcher with deadlines: milliseconds on the model's clock, infinite for never. */
-  declare due: number;
-  /** Place in a queue by deadline (the time at which it is due) or by shares (a virtual time). */
-  declare order: number;
-  /** The caller that is charged for the request, where callers share the model. */
-  declare share: CallerShare | undefined;
-  /** Amount that the caller was charged for the request when it joined the queue. */
-  declare charge: number;
-  /** Number of the request in the order of arrival, for a batcher with deadlines or shares. */
-  declare ticket: number;
   /** Fires when the request has waited as long as the policy of its queue allows. */
   queueDeadline: Deadline | undefined = undefined;
 
   // Written by batchers.
-  /**
-   * Time at which its batcher got the request, if later than the scheduler: requests of a sequence wait for each other.
-   */
-  declare batcherStart: number | undefined;
-  /** Group of the request, for models that batch by a key: only requests with equal keys share a batch. */
-  declare batchKey: BatchKey | undefined;
-  /** Share of the request in the cost of its batch, where the cost of batches is bounded. */
-  declare batchCost: number;
+  /** What the scheduler that holds it keeps with it; undefined for a scheduler that needs nothing. */
+  extra: SchedulerExtra | undefined = undefined;
   /** Holds answers back, for a batcher that keeps their order. */
   declare gate: ResponseGate | undefined;
   /** Its sequence; set by the scheduler of sequences when the request leaves for an instance. */
@@ -313,18 +283,8 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
     const unset = {
       innerOutputs: undefined,
       clientLimitMs: 0,
-      reserveMs: 0,
       routingKey: "",
       reshapeOutputs: undefined,
-      leaveCallGraph: undefined,
-      due: Number.POSITIVE_INFINITY,
-      order: 0,
-      share: undefined,
-      charge: 0,
-      ticket: 0,
-      batcherStart: undefined,
-      batchKey: undefined,
-      batchCost: 0,
       gate: undefined,
       sequence: undefined,
     } satisfies { [Name in keyof InferenceRequest]?: InferenceRequest[Name] };
@@ -362,7 +322,6 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
     request.queueTimeoutMicroseconds = this.#remainingMicroseconds(now);
     request.deadline = this.deadline;
     request.caller = this.caller;
-    request.reserveMs = this.reserveMs;
     if (this.clientLimitMs > 0) {
       request.clientLimitMs = Math.max(1e-3, this.clientLimitMs - (now - this.queueStart));
     }
@@ -386,9 +345,15 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
     return limit === 0 ? 0 : Math.max(1, Math.round(limit - (now - this.queueStart) * 1000));
   }
 
-  /** True if the sender limits the time of the request. */
-  get hasLimit(): boolean {
-    return this.deadline !== undefined || this.queueTimeoutMicroseconds > 0 || this.clientLimitMs > 0;
+  /**
+   * Milliseconds from the arrival on that the sender leaves for the answer: by its deadline, its time in queues or the limit
+   * of its transport; infinite without a limit.
+   */
+  get limitMs(): number {
+    const { deadline, queueTimeoutMicroseconds: timeout, clientLimitMs, queueStart } = this;
+    let limitMs = deadline === undefined ? Number.POSITIVE_INFINITY : deadline - queueStart;
+    if (timeout > 0) limitMs = Math.min(limitMs, timeout / 1000);
+    return clientLimitMs > 0 ? Math.min(limitMs, clientLimitMs) : limitMs;
   }
 
   /** `[request id: x] `, the beginning of error texts about this request. */
@@ -594,6 +559,16 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
       process.emitWarning(error instanceof Error ? error : String(error));
     }
   }
+}
+
+/** Share of a request in the cost of its batch; 0 where the cost of batches is not bounded. */
+export function costOf({ extra }: InferenceRequest): number {
+  return extra?.cost ?? 0;
+}
+
+/** Time from which the request waits for its batch, on the model's clock in milliseconds. */
+export function startOf({ extra, queueStart }: InferenceRequest): number {
+  return extra?.start ?? queueStart;
 }
 
 /** The request that has this content: the one that a decoder has made, or a new one for plain values. */

@@ -1,9 +1,30 @@
 import { errorFor, type TritonError } from "@tritonjs/protocol";
-import { Payload } from "../batch/payload.js";
-import type { InstanceGroup, InstanceUser } from "../instance/instance-group.js";
+import type { InstanceUser } from "../instance/instance-group.js";
 import type { LateCause } from "../observe/statistics.js";
 import type { InferenceRequest } from "../request/inference-request.js";
-import type { LevelStatus } from "./priority-queue.js";
+import type { ReadHeaders } from "../request-info.js";
+
+/** Waiting requests of a priority level. */
+export interface LevelStatus {
+  /** 1 is the highest; 0 for a queue without levels. */
+  readonly priorityLevel: number;
+  readonly queued: number;
+  readonly delayed: number;
+  readonly rows: number;
+  /** Arrival of the oldest waiting request, on the model's clock in milliseconds. */
+  readonly oldestQueueStart: number;
+}
+
+/** What a scheduler knows of requests with a time limit. */
+export interface KnownLimits {
+  readonly reads: ReadHeaders;
+  /** When the answer is due, on the model's clock in milliseconds; infinite for a request without a limit. */
+  dueOf(request: InferenceRequest): number;
+  /** Name of the caller; empty if it is unknown. */
+  callerOf(request: InferenceRequest): string;
+  /** Why a request is late, or refused because it would be; undefined if the scheduler does not know. */
+  lateCause(request: InferenceRequest): LateCause | undefined;
+}
 
 export interface SequenceCounts {
   readonly inSlots: number;
@@ -35,39 +56,13 @@ export interface Scheduler extends InstanceUser {
    * room. Schedulers without a limit omit this method.
    */
   freePlaces?(priority?: number): number;
-  /** Why a request is late, or refused because it would be; undefined if the scheduler does not know. */
-  lateCause?(request: InferenceRequest): LateCause | undefined;
+  /** Set for a scheduler that looks at time limits. */
+  readonly limits?: KnownLimits | undefined;
+  /** Ends all waiting for further requests, because no more will arrive. */
+  hurry?(): void;
   /** Refuses new requests from now on. Waiting requests still run. */
   stop(): void;
   failQueued(error: TritonError): void;
-}
-
-/** Triton's default scheduler: each request is a payload of its own, in order of arrival. */
-export class DirectScheduler implements Scheduler {
-  readonly queuedCount = 0;
-  readonly #instances: InstanceGroup;
-  #stopped = false;
-
-  constructor(instances: InstanceGroup) {
-    this.#instances = instances;
-  }
-
-  enqueue(request: InferenceRequest): void {
-    if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
-    const payload = new Payload();
-    payload.saturated = true;
-    payload.complete = true;
-    payload.add(request);
-    this.#instances.enqueue(payload);
-  }
-
-  stop(): void {
-    this.#stopped = true;
-  }
-
-  failQueued(error: TritonError): void {
-    this.#instances.failQueued(error);
-  }
 }
 
 export function stoppedError(request: InferenceRequest): TritonError {

@@ -1,5 +1,5 @@
-import { errorFor, type ModelConfig } from "@tritonjs/protocol";
-import { callerNamedBy, hasDeadlines } from "../config/model-options.js";
+import { errorFor } from "@tritonjs/protocol";
+import type { ReadHeaders } from "../request-info.js";
 
 /** Header with the milliseconds that a client waits for the answer. */
 const TIMEOUT_HEADER = "tritonjs-timeout-ms";
@@ -24,27 +24,28 @@ const CALLER_HEADER = "tritonjs-caller";
 const LONGEST_NAME = 128;
 
 /**
- * Reads from the headers of a client how long it waits for the answer, for a model with deadlines, and who it is, for a
- * model that looks at callers. Other models are not told: Triton ignores these headers. A traced request has them
- * anyway, so that its recording can be replayed with deadlines.
+ * Reads from the headers of a client how long it waits for the answer, and who it is, for a model whose scheduler looks at
+ * that. Other models are not told: Triton ignores these headers. A traced request has them anyway, so that its recording
+ * can be replayed with another scheduler.
  *
+ * @param reads headers that the scheduler of the model looks at
  * @param headers the headers, as the transport has them
  * @param header returns the first value of a header
- * @throws TritonError INVALID_ARG for a value that is not a time, if the model has deadlines
+ * @throws TritonError INVALID_ARG for a value that is not a time, if the scheduler looks at it
  */
 export function readCallerHeaders<H>(
   request: { caller?: string; clientLimitMs?: number; readonly trace?: unknown },
-  config: Pick<ModelConfig, "parameters">,
+  reads: ReadHeaders | undefined,
   headers: H,
   header: (headers: H, name: string) => string | undefined,
 ): void {
   const isTraced = request.trace !== undefined;
-  const by = callerNamedBy(config) ?? (isTraced ? "caller" : undefined);
+  const by = reads?.caller ?? (isTraced ? "caller" : undefined);
   if (by !== undefined) {
     const name = header(headers, by === "caller" ? CALLER_HEADER : by);
     if (name !== undefined) request.caller = name.slice(0, LONGEST_NAME);
   }
-  if (hasDeadlines(config)) request.clientLimitMs = limitOf(headers, header);
+  if (reads?.limit === true) request.clientLimitMs = limitOf(headers, header);
   else if (isTraced) request.clientLimitMs = limitOrNone(headers, header);
 }
 

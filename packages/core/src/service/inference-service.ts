@@ -13,6 +13,7 @@ import type { MetricsText } from "../observe/metrics-page.js";
 import type { Tracing } from "../observe/tracing.js";
 import type { InferenceRequest, RequestHandle } from "../request/inference-request.js";
 import type { RequestMemory } from "../request/request-memory.js";
+import type { ReadHeaders } from "../request-info.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { AllowedHosts, Authentication, Restrictions } from "./access-control.js";
 import type { LoadReport, ModelReadiness } from "./model-reports.js";
@@ -62,6 +63,8 @@ export interface FoundModel extends ReadyModel {
    */
   /** Header with the key by which the version of a request without a version is chosen; undefined for none. */
   readonly keyHeader?: string | undefined;
+  /** Headers of clients that its scheduler looks at; undefined for none. */
+  readonly reads?: ReadHeaders | undefined;
   /** The version that answers a request without a version. @default this one */
   chosen?(request: InferenceRequest): FoundModel;
   infer(request: InferenceRequest): RequestHandle;

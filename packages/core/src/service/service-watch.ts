@@ -3,6 +3,7 @@ import { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { RegisteredVersion } from "../model/version-status.js";
 import type { LogSettings } from "../observe/log.js";
+import type { ReadHeaders } from "../request-info.js";
 import type { WatchedRegion } from "../shared-memory/shared-memory.js";
 import { getOrAdd } from "../system/collections.js";
 
@@ -14,6 +15,8 @@ export interface WatchedVersion extends RegisteredVersion {
   readonly reportsReadiness: boolean;
   /** Undefined for a version without a configuration, which was never READY. */
   readonly config: ModelConfig | undefined;
+  /** Headers of clients that its scheduler looks at. */
+  readonly reads: ReadHeaders | undefined;
   readonly labels: ReadonlyMap<string, readonly string[]>;
   /** Directory of the model, which has a directory for each version. */
   readonly directory: string | undefined;
@@ -148,6 +151,7 @@ export class ServiceWatch {
       key,
       reportsReadiness: model?.instances.reportsReadiness ?? false,
       config: model?.config,
+      reads: model?.reads,
       labels: model?.labels ?? NO_LABELS,
       directory: model?.directory,
     };

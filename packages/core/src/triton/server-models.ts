@@ -1,12 +1,11 @@
 import type { Registry } from "prom-client";
 import { GuardedCache, MemoryCache } from "../cache/response-cache.js";
 import { type Gpus, NO_GPUS } from "../config/gpus.js";
-import { checkShares, type ShareOptions } from "../config/model-options.js";
 import type { AttachedExtensions } from "../extension/attached-extensions.js";
 import { callModels } from "../in-process/stream-in-process.js";
 import type { ModelControl } from "../instance/backend.js";
 import { createRateLimiter } from "../instance/rate-limiter.js";
-import { CallGraph, type ModelPlan, type ModelServer, sharedByAll } from "../model/model-server.js";
+import { CallGraph, type ModelPlan, type ModelServer } from "../model/model-server.js";
 import { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { Log } from "../observe/log.js";
@@ -14,7 +13,6 @@ import { DEFAULT_METRICS_CONFIG } from "../observe/metric-families.js";
 import type { CacheUsage } from "../observe/model-families.js";
 import { Tracing } from "../observe/tracing.js";
 import type { SchedulingSettings } from "../scheduler/around-scheduling.js";
-import { ShareLedger } from "../scheduler/fair-shares.js";
 import type { Clock } from "../system/clock.js";
 import { type HostPolicies, hostPolicyWarnings } from "../system/host-policy.js";
 import type { TritonOptions } from "./triton-options.js";
@@ -69,9 +67,6 @@ export class ServerModels {
   readonly tracing: Tracing | undefined;
   readonly #shared: ModelServer;
   readonly #extensions: AttachedExtensions;
-  /** How callers share all models together. */
-  readonly #shares: ShareOptions | undefined;
-  readonly #ledger = new ShareLedger();
 
   constructor(options: TritonOptions, server: ModelsServer) {
     const { clock, registry, log, machine, scheduling, extensions, control, metrics } = server;
@@ -79,9 +74,7 @@ export class ServerModels {
     this.clock = clock;
     this.registry = registry;
     this.log = log;
-    const { responseCache: cache, shares } = options;
-    checkShares(shares);
-    this.#shares = shares;
+    const { responseCache: cache } = options;
     const { trace } = options;
     const { tracers } = extensions;
     this.tracing =
@@ -121,8 +114,7 @@ export class ServerModels {
   }
 
   #adapt(given: ModelPlan): ModelPlan {
-    const plan = this.#shares === undefined ? given : sharedByAll(given, this.#shares, this.#ledger);
-    return this.#extensions.adapt(plan);
+    return this.#extensions.adapt(given);
   }
 
   get responseCache(): GuardedCache | undefined {

@@ -1,6 +1,5 @@
 import { optionTypes } from "@tritonjs/protocol";
 import type { ResponseCache } from "../cache/response-cache.js";
-import type { ShareOptions } from "../config/model-options.js";
 import type { Extension } from "../extension/extension.js";
 import type { SecurityOptions } from "../frontend/security.js";
 import type { ServeOptions } from "../frontend/serve-frontends.js";
@@ -64,13 +63,6 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    * @default as many as the most demanding instance needs
    */
   readonly rateLimitResources?: readonly RateLimitResource[];
-  /**
-   * Shares of callers over all models: a caller is charged for the time that its requests take, whichever models they go
-   * to. It holds for models with a dynamic batcher or none, except those with shares of their own, a target latency or
-   * `batchBy`.
-   * @default none: requests run by priority level and arrival
-   */
-  readonly shares?: ShareOptions;
   /** The registry of the metrics, and labels for all of them. */
   readonly metrics?: MetricsReportOptions;
   /** Latency metrics to collect. @default sums only, as Triton */
@@ -136,7 +128,6 @@ export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
   requestMemory: "object",
   rateLimit: "string",
   rateLimitResources: "array",
-  shares: "object",
   metrics: "object",
   dashboard: "boolean",
   metricsConfig: "object",

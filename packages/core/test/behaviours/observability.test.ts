@@ -6,6 +6,7 @@ import { batch, sample, type TraceOptions, Triton, type TritonOptions } from "@t
 import { type DiagnosticMessages, onDiagnostics, onExecution } from "@tritonjs/core/diagnostics";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { openTelemetry } from "@tritonjs/operations/opentelemetry";
+import { deadlines } from "@tritonjs/scheduling";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { until } from "../../../../test/e2e/support/open-triton.js";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
@@ -105,7 +106,7 @@ describe("an in-process request", () => {
         await new Promise<void>((done) => clock.setTimer(20, done));
         return { y: inputs.x };
       }),
-      config: { maxBatchSize: 1, batcher: { deadlines: true } },
+      config: { maxBatchSize: 1, batcher: deadlines() },
     });
     const send = (timeoutMs: number) => outcomesOf([handle.inferSample({ x: [1, 2] }, { timeoutMs })]);
     const cold = send(10);

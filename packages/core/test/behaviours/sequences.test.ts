@@ -11,6 +11,7 @@ import {
 } from "@tritonjs/core";
 import type { RequestHandle } from "@tritonjs/core/internal";
 import { type InferenceRequest, VirtualClock } from "@tritonjs/core/testing";
+import { scheduling } from "@tritonjs/scheduling";
 import { afterEach, describe, expect, it } from "vitest";
 import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { outcomeOf, outcomesOf, thrownBy } from "../../../../test/support/outcome.js";
@@ -298,7 +299,7 @@ describe("sequence deadlines", () => {
 
   /** A model of sequences in four slots, whose batches take 10 ms for each row up to the highest slot, taught by 20 batches. */
   async function bind(strategy: "direct" | "oldest", config: ModelOptions = {}) {
-    triton = new Triton({ clock, allowCpuMetrics: false });
+    triton = new Triton({ clock, allowCpuMetrics: false, extensions: [scheduling()] });
     const batches: number[][] = [];
     const model = { msPerRow: 10 };
     const handle = triton.bind({

@@ -1,7 +1,7 @@
 import type { TensorSpec } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import type { InferenceRequest } from "../../src/request/inference-request.js";
-import { OrderedResponses } from "../../src/scheduler/dynamic-batch-scheduler.js";
+import { OrderedResponses } from "../../src/scheduler/dynamic/ordered-responses.js";
 import { BatcherBench } from "../support/batcher-bench.js";
 import { outcomeText, requestWith } from "../support/requests.js";
 import { fp32, ones } from "../support/tensors.js";

@@ -1,7 +1,7 @@
 import { Tensor } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { StepLimit } from "../../src/scheduler/ensemble-scheduler.js";
-import { convertShape, EnsemblePlan, EnsembleTensor } from "../../src/scheduler/ensemble-steps.js";
+import { StepLimit } from "../../src/scheduler/ensemble/ensemble-scheduler.js";
+import { convertShape, EnsemblePlan, EnsembleTensor } from "../../src/scheduler/ensemble/ensemble-steps.js";
 import { ensembleConfig, step } from "../support/ensemble-config.js";
 
 // x -> a -> m -> b -> y

@@ -8,8 +8,8 @@ import {
   type BatchingRules,
   formBatch,
   type PayloadView,
-} from "../../src/scheduler/form-batch.js";
-import type { QueuedRequestView } from "../../src/scheduler/priority-queue.js";
+} from "../../src/scheduler/dynamic/form-batch.js";
+import type { QueuedRequestView } from "../../src/scheduler/dynamic/priority-queue.js";
 import { modelConfig } from "../support/model-config.js";
 import { queuedRequest } from "../support/requests.js";
 
@@ -168,7 +168,7 @@ describe("the cost of a batch", () => {
     queueOf(
       ...costs.map((cost) => {
         const request = queuedRequest(1);
-        request.batchCost = cost;
+        request.extra = { cost };
         return request;
       }),
     );

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
 import { Payload } from "../../src/batch/payload.js";
 import type { InferenceRequest } from "../../src/request/inference-request.js";
-import { OrderedResponses } from "../../src/scheduler/dynamic-batch-scheduler.js";
-import { PriorityQueue } from "../../src/scheduler/priority-queue.js";
+import { OrderedResponses } from "../../src/scheduler/dynamic/ordered-responses.js";
+import { PriorityQueue } from "../../src/scheduler/dynamic/priority-queue.js";
 import { DeadlineQueue, VirtualClock } from "../../src/system/clock.js";
 import { queuedRequest } from "../support/requests.js";
 
@@ -75,7 +75,7 @@ describe.each([
     });
     counter.steps = 0;
     for (const request of inOrder(requests)) request.cancel();
-    expect([queue.size, queue.rows, queue.head]).toEqual([0, 0, undefined]);
+    expect([queue.totals.size, queue.totals.rows, queue.head]).toEqual([0, 0, undefined]);
     return (counter.steps * WATCHED) / count;
   }
 

@@ -1,6 +1,8 @@
+import { deadlines } from "@tritonjs/scheduling";
 import { describe, expect, it } from "vitest";
 import type { SequenceOptions } from "../../src/config/sequence-options.js";
-import { ControlInputs, type ControlValues } from "../../src/scheduler/slot-batchers.js";
+import type { Batcher } from "../../src/scheduler/batcher.js";
+import { ControlInputs, type ControlValues } from "../../src/scheduler/sequence/slot-batchers.js";
 import { modelConfig } from "../support/model-config.js";
 import { SequenceBench } from "../support/sequence-bench.js";
 
@@ -182,10 +184,8 @@ describe("the oldest strategy", () => {
   });
 
   it("runs the ready requests of sequences by deadline, and refuses those without hope", async () => {
-    const bench = new SequenceBench({
-      ...oldest(1, { maxCandidateSequences: 8 }),
-      parameters: { deadlines: "true" },
-    });
+    const batcher = deadlines() as unknown as Batcher;
+    const bench = new SequenceBench(oldest(1, { maxCandidateSequences: 8 }), 1, { batcher });
     for (let i = 0; i < 6; i++) {
       bench.send("A1^$");
       await bench.clock.advance(20);

@@ -10,7 +10,7 @@ import type { InferenceRequest } from "../../src/request/inference-request.js";
 import {
   SequenceBatchScheduler,
   type SequenceSchedulerOptions,
-} from "../../src/scheduler/sequence-batch-scheduler.js";
+} from "../../src/scheduler/sequence/sequence-batch-scheduler.js";
 import { DeadlineQueue, VirtualClock } from "../../src/system/clock.js";
 import { instanceOwner } from "./instance-owner.js";
 import { modelConfig } from "./model-config.js";
@@ -77,13 +77,16 @@ export class SequenceBench {
       ),
       this.clock,
     );
-    this.scheduler = new SequenceBatchScheduler(this.config, this.clock, this.deadlines, {
-      initialStates: initialStates(this.config, readFileSync).states,
-      holdUntil: 0,
-      backlogHoldUntil: 0,
-      onEvict: ({ correlationId }, reason) => this.evictions.push(`${correlationId}: ${reason}`),
-      ...hold,
-    });
+    this.scheduler = new SequenceBatchScheduler(
+      { config: this.config, clock: this.clock, deadlines: this.deadlines },
+      {
+        initialStates: initialStates(this.config, readFileSync).states,
+        holdUntil: 0,
+        backlogHoldUntil: 0,
+        onEvict: ({ correlationId }, reason) => this.evictions.push(`${correlationId}: ${reason}`),
+        ...hold,
+      },
+    );
     this.instances.serve(this.scheduler);
     for (const instance of this.instances.instances) instance.healthy = true;
   }

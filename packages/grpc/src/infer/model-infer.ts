@@ -79,7 +79,7 @@ async function modelInfer(
     const decoded = decodeInferRequest(message, forwardedParameters(call, forwarded), exchange);
     exchange.trace = trace;
     decoded.trace = trace?.request;
-    readCallerHeaders(decoded, model.config, call.headers, headerOf);
+    readCallerHeaders(decoded, model.reads, call.headers, headerOf);
     if (call.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
     const answer = await exchange.single(decoded);
     response = encodeInferResponse(exchange.model, answer, decoded.outputs);

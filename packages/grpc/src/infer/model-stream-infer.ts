@@ -168,7 +168,7 @@ class InferStream {
       request.trace = this.#sampler.sample(exchange.model.name, this.stream);
       decoded = decodeInferRequest(message, forwardedParameters(this.stream, this.forwarded), exchange);
       decoded.trace = request.trace?.request;
-      readCallerHeaders(decoded, exchange.model.config, this.stream.headers, headerOfEach);
+      readCallerHeaders(decoded, exchange.model.reads, this.stream.headers, headerOfEach);
     } catch (error) {
       request.refuse(error);
       return;

@@ -163,7 +163,7 @@ async function start<S extends ResponseSink>(
     const decoded = decodeGenerateJson(model, json);
     call.trace = exchange.trace;
     decoded.trace = exchange.trace?.request;
-    readCallerHeaders(decoded, model.config, request, firstHeader);
+    readCallerHeaders(decoded, model.reads, request, firstHeader);
     const sink = open(call);
     call.send(decoded, sink);
     return sink;

@@ -116,7 +116,7 @@ function send(exchange: HttpExchange, call: Exchange, decoded: DecodedRequest): 
   }
   call.trace = exchange.trace;
   decoded.trace = exchange.trace?.request;
-  readCallerHeaders(decoded, call.model.config, request, firstHeader);
+  readCallerHeaders(decoded, call.model.reads, request, firstHeader);
   return call.single(decoded);
 }
 

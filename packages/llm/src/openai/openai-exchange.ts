@@ -188,7 +188,7 @@ export class OpenAiExchange {
     if (trace !== undefined) this.traces.push(trace);
     call.trace = trace;
     const init: InferInit = { id: this.requestId + suffix, ...tensors, trace: trace?.request };
-    readCallerHeaders(init, model.config, request, firstHeader);
+    readCallerHeaders(init, model.reads, request, firstHeader);
     return { call, init };
   }
 }

@@ -1,3 +1,4 @@
+import { deadlines } from "@tritonjs/scheduling";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { setImmediate } from "node:timers/promises";
 import { type InferOptions, type ModelOptions, Triton, TritonError } from "@tritonjs/core";
@@ -91,7 +92,7 @@ describe("the order of texts", () => {
     }
   }
 
-  const DEADLINES: ModelOptions = { batcher: { deadlines: true } };
+  const DEADLINES: ModelOptions = { batcher: deadlines() };
 
   describe("texts with deadlines", () => {
     it("run the earliest deadline first", async () => {

@@ -1,4 +1,5 @@
 import type { Executor } from "@tritonjs/core/backend";
+import type { Batcher, UnbatchedModel } from "@tritonjs/core/extension";
 import {
   createRateLimiter,
   createScheduler,
@@ -13,7 +14,6 @@ import {
   type RateLimiter,
   type RequestObserver,
   type Scheduler,
-  ShareLedger,
   type Timer,
 } from "@tritonjs/core/internal";
 import { type ErrorCode, type ErrorReason, type ModelConfig, TritonError } from "@tritonjs/protocol";
@@ -49,6 +49,15 @@ export interface ReplayDifference {
   readonly got: string;
 }
 
+/** Options of {@link replayScheduling}. */
+export interface SchedulingReplayOptions {
+  /**
+   * The batchers of models that had another one than Triton's: `configuredBatchers()` of `@tritonjs/scheduling`.
+   * @default only Triton's
+   */
+  readonly batcherOf?: (model: UnbatchedModel) => Batcher | undefined;
+}
+
 /** Outcome of {@link replayScheduling}. */
 export interface SchedulingReplay {
   /**
@@ -75,8 +84,11 @@ export interface SchedulingReplay {
  * const { identical, batches } = await replayScheduling(await Tape.read("minute.tape"));
  * ```
  */
-export async function replayScheduling(tape: Tape): Promise<SchedulingReplay> {
-  return new Player(tape).play();
+export async function replayScheduling(
+  tape: Tape,
+  { batcherOf }: SchedulingReplayOptions = {},
+): Promise<SchedulingReplay> {
+  return new Player(tape, batcherOf).play();
 }
 
 /** Promise turns from the end of a batch to its last effect, with some to spare. */
@@ -94,7 +106,6 @@ class Player extends TapeHead {
   readonly #values = new Map<number, number>();
   readonly #scheduled = new Map<string, () => void>();
   readonly limiter: RateLimiter | undefined;
-  readonly ledger = new ShareLedger();
   #now: number;
   #reads = 0;
   #isOver = false;
@@ -105,7 +116,10 @@ class Player extends TapeHead {
   readonly #began: number;
   readonly #fromMs: number;
 
-  constructor(readonly tape: Tape) {
+  constructor(
+    readonly tape: Tape,
+    readonly batcherOf: SchedulingReplayOptions["batcherOf"],
+  ) {
     super();
     this.#reader = new TapeReader(tape);
     this.#began = tape.length > 0 ? this.#reader.time : 0;
@@ -272,7 +286,6 @@ class Player extends TapeHead {
     });
     request.batchSize = field("batchSize");
     request.queueStart = field("queueStart");
-    request.reserveMs = field("reserveMs");
     request.owner = model;
     request.sender = { receive: () => this.#delivered(request) };
     const seq = field("seq");
@@ -481,7 +494,8 @@ class Player extends TapeHead {
   /** Asks why a request was late, where the server has asked. The question may change what the scheduler has learned. */
   askCause(scheduler: Scheduler, request: InferenceRequest): void {
     const reader = this.#reader;
-    if (reader.kind === ENTRY.late && reader.field(0) === this.seqOf(request)) scheduler.lateCause?.(request);
+    if (reader.kind === ENTRY.late && reader.field(0) === this.seqOf(request))
+      scheduler.limits?.lateCause(request);
   }
 
   /** Applies readings that nothing has asked for: somebody outside the scheduler looked. False at the end of the tape. */
@@ -528,7 +542,7 @@ class PlayedModel implements RequestObserver {
     private readonly number: number,
     readonly recorded: RecordedModel,
   ) {
-    const { mixedInputs, batchesByKey, maxBatchCost, padded, weights, sharesAll } = recorded;
+    const { mixedInputs, batchesByKey, maxBatchCost, padded } = recorded;
     this.#config = withoutHosting(recorded.config as ModelConfig);
     const clock = new TapedClock(player, number);
     this.clock = clock;
@@ -553,8 +567,7 @@ class PlayedModel implements RequestObserver {
                 padded: new Set(padded),
                 padding: undefined,
               },
-        shares: weights === null ? undefined : { by: "caller", weights },
-        ledger: sharesAll ? player.ledger : undefined,
+        batcher: this.#batcher(),
         initialStates: new Map(),
       },
       this.#group,
@@ -563,6 +576,18 @@ class PlayedModel implements RequestObserver {
     );
     this.scheduler = new TapedScheduler(player, number, inner, this.#group);
     this.#group.serve(this.scheduler);
+  }
+
+  /** @throws TritonError UNSUPPORTED for a batcher that the replay does not know */
+  #batcher(): Batcher | undefined {
+    const { name, version, batcher } = this.recorded;
+    if (batcher === null) return undefined;
+    const found = this.player.batcherOf?.({ name, version, config: this.#config, isGrouped: false });
+    if (found !== undefined) return found;
+    throw new TritonError(
+      "UNSUPPORTED",
+      `the recording of model '${name}' cannot be replayed: expected the batcher '${batcher}', got none: give batcherOf`,
+    );
   }
 
   /** Loads the instances, which are not there before the tape says so. */

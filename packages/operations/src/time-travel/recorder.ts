@@ -8,8 +8,6 @@ import type {
 } from "@tritonjs/core/extension";
 import {
   type Clock,
-  callerNamedBy,
-  callerOf,
   EqualInputsRule,
   type InferenceRequest,
   lengthLimitOf,
@@ -174,7 +172,7 @@ class Recorder extends TapeHead implements SchedulingRecording {
     const model = new TapedModel(this, this.#models.length, plan);
     this.#models.push(model);
     this.ring?.rest.model(plan);
-    const { variableLength, shares } = plan;
+    const { variableLength, batcher } = plan;
     this.#opened.models.push({
       name: plan.name,
       version: plan.version,
@@ -184,8 +182,7 @@ class Recorder extends TapeHead implements SchedulingRecording {
       batchesByKey: variableLength?.grouping.batchBy !== undefined,
       maxBatchCost: variableLength?.grouping.maxBatchCost ?? null,
       padded: variableLength === undefined ? null : [...variableLength.padded],
-      weights: shares === undefined ? null : { ...shares.weights },
-      sharesAll: plan.ledger !== undefined,
+      batcher: batcher?.name ?? null,
     });
     return model;
   }
@@ -280,7 +277,8 @@ class Recorder extends TapeHead implements SchedulingRecording {
       if (known === undefined) this.ring.rest.arrived(seq);
     } else if (this.#endsAt === Number.POSITIVE_INFINITY) this.#endsAt = this.#clock.now() + this.lengthMs;
     if (!this.#begins(ENTRY.arrive, model, ARRIVAL_FIELDS)) return NOTHING;
-    const { plan, rule, caller } = this.#models[model]!;
+    const { plan, rule } = this.#models[model]!;
+    const limits = plan.batcher?.limits;
     const tape = this.#tape!;
     const at = tape.length;
     const { correlationId } = request;
@@ -298,22 +296,21 @@ class Recorder extends TapeHead implements SchedulingRecording {
     tape.push(request.queueTimeoutMicroseconds);
     tape.push(request.deadline ?? Number.POSITIVE_INFINITY);
     tape.push(request.clientLimitMs);
-    tape.push(request.reserveMs);
     tape.push(lengthLimitOf(request) ?? 0);
     tape.push(this.text(request.id));
-    tape.push(this.text(callerOf(request, caller)));
+    tape.push(this.text(request.caller || String(request.parameters.caller ?? "")));
     tape.push(correlationId === undefined ? 0 : this.text(String(correlationId)));
     tape.push(this.text(inputsText(request.inputs, plan.config, rule)));
     tape.push(0);
     tape.push(0);
     tape.push(this.#parent);
     return () => {
-      const { share, batchKey, batchCost } = request;
+      const { key, cost = 0 } = request.extra ?? {};
       // A ring may have begun another part meanwhile.
-      if (share !== undefined) tape.set(at + ARRIVAL.caller, tape.text(share.account.name));
-      if (batchKey !== undefined)
-        tape.set(at + ARRIVAL.batchKey, tape.text(`${typeof batchKey} ${batchKey}`));
-      tape.set(at + ARRIVAL.cost, batchCost);
+      const name = limits?.callerOf(request) ?? "";
+      if (name !== "") tape.set(at + ARRIVAL.caller, tape.text(name));
+      if (key !== undefined) tape.set(at + ARRIVAL.batchKey, tape.text(`${typeof key} ${key}`));
+      tape.set(at + ARRIVAL.cost, cost);
     };
   }
 
@@ -424,7 +421,6 @@ class Recorder extends TapeHead implements SchedulingRecording {
 class TapedModel implements AroundScheduling {
   readonly clock: TapedClock;
   readonly rule: EqualInputsRule;
-  readonly caller: string;
   #instances = 0;
 
   constructor(
@@ -435,7 +431,6 @@ class TapedModel implements AroundScheduling {
     const { config, variableLength, mixedInputs } = plan;
     this.clock = new TapedClock(head, number);
     this.rule = new EqualInputsRule(config, variableLength?.padded, mixedInputs);
-    this.caller = callerNamedBy(config) ?? "caller";
   }
 
   instance(...[placement, executor, model]: Parameters<AroundScheduling["instance"]>): TapedInstance {

@@ -1,5 +1,4 @@
 import type { ModelPlan, SchedulingSettings } from "@tritonjs/core/extension";
-import { callerNamedBy, targetLatencyMs } from "@tritonjs/core/internal";
 import { ENTRY, Tape } from "./tape.js";
 
 /** Number of parts into which the time of a ring is divided. */
@@ -85,11 +84,8 @@ class ServerRest {
     if (rateLimit !== "off" || holdUntil > 0 || backlogHoldUntil > 0) this.mayCome = false;
   }
 
-  model({ config, shares, ledger }: ModelPlan): void {
-    const learns = targetLatencyMs(config) !== undefined || callerNamedBy(config) !== undefined;
-    if (learns || shares !== undefined || ledger !== undefined || config.sequenceBatching !== undefined) {
-      this.mayCome = false;
-    }
+  model({ config, batcher }: ModelPlan): void {
+    if (batcher !== undefined || config.sequenceBatching !== undefined) this.mayCome = false;
   }
 
   arrived(request: number): void {

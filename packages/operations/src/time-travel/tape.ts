@@ -59,18 +59,17 @@ export const ARRIVAL = {
   timeoutMicroseconds: 5,
   deadline: 6,
   limitMs: 7,
-  reserveMs: 8,
-  maxTokens: 9,
-  id: 10,
-  caller: 11,
-  correlationId: 12,
-  inputs: 13,
-  batchKey: 14,
-  cost: 15,
-  parent: 16,
+  maxTokens: 8,
+  id: 9,
+  caller: 10,
+  correlationId: 11,
+  inputs: 12,
+  batchKey: 13,
+  cost: 14,
+  parent: 15,
 } as const;
 
-export const ARRIVAL_FIELDS = 17;
+export const ARRIVAL_FIELDS = 16;
 
 /** Fields of entries that are numbers of texts. */
 const TEXTS: ReadonlyMap<number, readonly number[]> = new Map([
@@ -98,8 +97,8 @@ export interface RecordedModel {
   readonly batchesByKey: boolean;
   readonly maxBatchCost: number | null;
   readonly padded: readonly string[] | null;
-  readonly weights: Readonly<Record<string, number>> | null;
-  readonly sharesAll: boolean;
+  /** Name of its batcher; null for Triton's. */
+  readonly batcher: string | null;
 }
 
 /** What a recording says before its entries. */

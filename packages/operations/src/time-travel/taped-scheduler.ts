@@ -238,17 +238,17 @@ export class TapedScheduler extends TapedUser implements Scheduler {
   readonly whenEmpty: Scheduler["whenEmpty"];
   readonly hasSequence: Scheduler["hasSequence"];
   readonly freePlaces: Scheduler["freePlaces"];
-  readonly lateCause: Scheduler["lateCause"];
+  readonly limits: Scheduler["limits"];
   readonly #scheduler: Scheduler;
 
   constructor(head: TapeHead, model: number, scheduler: Scheduler, group: InstanceGroup) {
     super(head, model, scheduler, group, -1);
     this.#scheduler = scheduler;
-    const { whenEmpty, hasSequence, freePlaces, lateCause } = scheduler;
+    const { whenEmpty, hasSequence, freePlaces, limits } = scheduler;
     if (whenEmpty !== undefined) this.whenEmpty = () => whenEmpty.call(scheduler);
     if (hasSequence !== undefined) this.hasSequence = (request) => hasSequence.call(scheduler, request);
     if (freePlaces !== undefined) this.freePlaces = (priority) => freePlaces.call(scheduler, priority);
-    if (lateCause !== undefined) this.lateCause = (request) => this.#lateCause(request);
+    this.limits = limits && { ...limits, lateCause: (request) => this.#lateCause(request) };
   }
 
   get queuedCount(): number {
@@ -299,7 +299,7 @@ export class TapedScheduler extends TapedUser implements Scheduler {
 
   #lateCause(request: InferenceRequest): LateCause | undefined {
     const { head, model } = this;
-    const cause = head.quietly(() => this.#scheduler.lateCause?.(request));
+    const cause = head.quietly(() => this.#scheduler.limits?.lateCause(request));
     const seq = head.seqOf(request);
     if (seq >= 0) head.step(ENTRY.late, model, seq, head.text(cause ?? ""));
     return cause;

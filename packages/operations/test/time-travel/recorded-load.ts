@@ -1,7 +1,8 @@
 import { setImmediate, setTimeout } from "node:timers/promises";
-import { type BatcherOptions, type BindOptions, Triton, type TritonOptions } from "@tritonjs/core";
+import { type BindOptions, type ModelOptions, Triton, type TritonOptions } from "@tritonjs/core";
 import { RESCHEDULE } from "@tritonjs/core/internal";
 import { recordScheduling, type SchedulingRecording, Tape } from "@tritonjs/operations/time-travel";
+import { deadlines as byDeadline, fairShares, type ShareOptions, scheduling } from "@tritonjs/scheduling";
 
 /** A source of random numbers that a seed decides. */
 export function seeded(seed: number): () => number {
@@ -19,6 +20,8 @@ export type LoadKind = keyof typeof CASES;
 
 interface LoadCase {
   readonly server?: TritonOptions;
+  /** How callers share all models. */
+  readonly shares?: ShareOptions;
   readonly models: readonly (Partial<BindOptions<never, never, never>["config"]> & object)[];
   readonly shapes?: boolean;
   readonly sequences?: boolean;
@@ -27,7 +30,7 @@ interface LoadCase {
   readonly single?: boolean;
 }
 
-const batcher = (options: BatcherOptions, maxBatchSize = 8, count = 1) => ({
+const batcher = (options: NonNullable<ModelOptions["batcher"]>, maxBatchSize = 8, count = 1) => ({
   maxBatchSize,
   batcher: options,
   instanceGroup: [{ count }],
@@ -73,11 +76,11 @@ export const CASES = {
     models: [{ maxBatchSize: 4, sequence: { iterative: true }, instanceGroup: [{ count: 2 }] }],
     single: true,
   },
-  adaptive: { models: [batcher({ targetLatencyMs: 25 }, 8, 2)] },
-  deadlines: { models: [batcher({ deadlines: { defaultMs: 30 } as never }, 8, 2)] },
-  shares: { models: [batcher({ shares: { by: "caller", weights: { gold: 3 } } })] },
+  adaptive: { models: [batcher(byDeadline({ targetLatencyMs: 25 }), 8, 2)] },
+  deadlines: { models: [batcher(byDeadline({ defaultMs: 30 }), 8, 2)] },
+  shares: { models: [batcher(fairShares({ by: "caller", weights: { gold: 3 } }))] },
   "deadlines and shares": {
-    models: [batcher({ deadlines: true, shares: { by: ({ parameters }) => String(parameters.caller) } })],
+    models: [batcher(byDeadline({ shares: { by: ({ parameters }) => String(parameters.caller) } }))],
   },
   groups: {
     models: [
@@ -97,9 +100,7 @@ export const CASES = {
     })),
   },
   "shares over all models": {
-    server: {
-      shares: { by: "caller", weights: { gold: 3 } },
-    },
+    shares: { by: "caller", weights: { gold: 3 } },
     models: [1, 2].map(() => batcher({})),
   },
   "sequences, direct": {
@@ -162,11 +163,16 @@ export interface LoadOptions {
 export async function recordedLoad(kind: LoadKind, options: LoadOptions): Promise<Tape> {
   const { seed, count, tape = recordScheduling(), workers = false, resting = false, before } = options;
   const random = seeded(seed);
-  const { models, server, shapes, sequences, single, decoupled } = CASES[kind] as unknown as LoadCase;
+  const { models, server, shares, shapes, sequences, single, decoupled } = CASES[kind] as unknown as LoadCase;
   const isIterative = kind === "iterative sequences";
   const onThisThread = decoupled ? decoupledModel(random) : inlineModel(random, isIterative);
   const inferFunc = workers && !isIterative && !decoupled ? WORKER : onThisThread;
-  await using triton = new Triton({ ...server, logError: false, logWarning: false, extensions: [tape] });
+  await using triton = new Triton({
+    ...server,
+    logError: false,
+    logWarning: false,
+    extensions: [tape, scheduling({ ...(shares && { shares }) })],
+  });
   const handles = models.map((config, i) =>
     triton.bind({
       modelName: `m${i}`,

@@ -1,4 +1,5 @@
 import { replayScheduling } from "@tritonjs/operations/time-travel";
+import { configuredBatchers } from "@tritonjs/scheduling";
 import { expect, test } from "vitest";
 import { CASES, type LoadKind, recordedLoad } from "./recorded-load.js";
 
@@ -16,7 +17,7 @@ test(
       const kind = KINDS[run % KINDS.length]!;
       const seed = run + 1;
       const tape = await recordedLoad(kind, { seed, count: 150, workers: true });
-      const replay = await replayScheduling(tape);
+      const replay = await replayScheduling(tape, { batcherOf: configuredBatchers() });
       batches += replay.batches;
       if (!replay.identical) differences.push({ kind, seed, ...replay.difference });
     }

@@ -8,6 +8,7 @@ import {
   Tape,
   timelineOf,
 } from "@tritonjs/operations/time-travel";
+import { configuredBatchers, scheduling } from "@tritonjs/scheduling";
 import { describe, expect, test } from "vitest";
 import { CASES, type LoadKind, recordedLoad } from "./recorded-load.js";
 
@@ -16,7 +17,7 @@ describe("replay", () => {
     "replays a recorded load to the same batches: %s",
     async (kind) => {
       const tape = await recordedLoad(kind, { seed: 7, count: 40 });
-      const replay = await replayScheduling(tape);
+      const replay = await replayScheduling(tape, { batcherOf: configuredBatchers() });
       expect(replay).toMatchObject({ identical: true, difference: undefined });
       expect(replay.batches).toBeGreaterThan(5);
       expect(replay.requests).toBeGreaterThan(20);
@@ -28,7 +29,7 @@ describe("replay", () => {
 async function recordedModel(options: SchedulingRecordingOptions, parameters: Record<string, string> = {}) {
   const clock = new VirtualClock();
   const recording = recordScheduling({ keep: "last", ...options });
-  const triton = new Triton({ clock, extensions: [recording] });
+  const triton = new Triton({ clock, extensions: [recording, scheduling()] });
   const model = triton.bind({
     modelName: "slow",
     inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
@@ -63,7 +64,7 @@ describe("ring", () => {
     const { recording, send, tape, settled } = await recordedModel({ seconds: 10 });
     await send(300, 100);
     await settled();
-    const replay = await replayScheduling(tape());
+    const replay = await replayScheduling(tape(), { batcherOf: configuredBatchers() });
     expect(replay).toMatchObject({ identical: true, difference: undefined, fromMs: 0 });
     const { requests, durationMs } = timelineOf(tape());
     expect(durationMs).toBeGreaterThanOrEqual(10_000);
@@ -79,13 +80,13 @@ describe("ring", () => {
     // Never at rest for 3 s.
     await send(600, 5);
     const busy = tape();
-    await expect(replayScheduling(busy)).rejects.toThrow(
+    await expect(replayScheduling(busy, { batcherOf: configuredBatchers() })).rejects.toThrow(
       /cannot be replayed: expected a moment at which nothing/,
     );
     expect(explainRequest(timelineOf(busy), "r500").batch?.rows).toBe(2);
     await send(20, 50);
     await settled();
-    const replay = await replayScheduling(tape());
+    const replay = await replayScheduling(tape(), { batcherOf: configuredBatchers() });
     expect(replay).toMatchObject({ identical: true, difference: undefined });
     expect(replay.fromMs).toBeGreaterThan(0);
     expect(replay.requests).toBeLessThan(timelineOf(tape()).requests.length);
@@ -105,10 +106,15 @@ describe("ring", () => {
   test("does not replay a model that learns once the beginning is dropped", async () => {
     const { send, tape, settled } = await recordedModel({ seconds: 10 }, { deadlines: "true" });
     await send(50, 100);
-    expect(await replayScheduling(tape())).toMatchObject({ identical: true, fromMs: 0 });
+    expect(await replayScheduling(tape(), { batcherOf: configuredBatchers() })).toMatchObject({
+      identical: true,
+      fromMs: 0,
+    });
     await send(200, 100);
     await settled();
-    await expect(replayScheduling(tape())).rejects.toThrow(/models that neither learn nor have sequences/);
+    await expect(replayScheduling(tape(), { batcherOf: configuredBatchers() })).rejects.toThrow(
+      /models that neither learn nor have sequences/,
+    );
   });
 
   test("refuses another value of keep", () => {
@@ -122,7 +128,7 @@ describe("ring", () => {
     async (kind) => {
       const recording = recordScheduling({ keep: "last", maxBytes: 8 * 1024 });
       const tape = await recordedLoad(kind, { seed: 3, count: 80, tape: recording, resting: true });
-      const replay = await replayScheduling(tape);
+      const replay = await replayScheduling(tape, { batcherOf: configuredBatchers() });
       expect(replay).toMatchObject({ identical: true, difference: undefined });
       expect(replay.requests).toBeGreaterThan(0);
       expect(replay.requests).toBeLessThan(80);

@@ -17,6 +17,7 @@ import {
   Tensor,
   TritonError,
 } from "@tritonjs/protocol";
+import { scheduling } from "@tritonjs/scheduling";
 import { cleanUpAtExit } from "../command/exit-cleanups.js";
 import { SimulationClock } from "./simulation-clock.js";
 
@@ -101,6 +102,7 @@ export async function simulate({ signal, ...load }: SimulationOptions): Promise<
   const triton = new Triton({
     clock,
     modelRepository: repository,
+    extensions: [scheduling()],
     backends: { [BACKEND]: () => simulatedBackend(clock, load, record) },
   });
   try {

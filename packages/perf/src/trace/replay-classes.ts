@@ -1,12 +1,6 @@
-import {
-  type DeadlineClass,
-  deadlineSetting,
-  defaultDynamicBatching,
-  dueOf,
-  InferenceRequest,
-  readScalarOptions,
-} from "@tritonjs/core/internal";
+import { type DeadlineClass, InferenceRequest, readScalarOptions } from "@tritonjs/core/internal";
 import type { ModelConfig } from "@tritonjs/protocol";
+import { deadlineReader } from "@tritonjs/scheduling";
 import type { SimulatedRequest } from "../simulate/simulate.js";
 
 /** Requests with a time limit of one class: a priority level and a caller. */
@@ -38,9 +32,8 @@ export class RequestClasses {
 
   /** @param config has the limits of requests that brought none, if it has deadlines */
   constructor(requests: readonly SimulatedRequest[], config: ModelConfig | undefined) {
-    const batching = config?.dynamicBatching ?? defaultDynamicBatching();
-    const limits = config && deadlineSetting(config);
-    this.#limitsMs = Float64Array.from(requests, (one) => dueOf(requestOf(one), batching, limits));
+    const due = deadlineReader(config);
+    this.#limitsMs = Float64Array.from(requests, (one) => due(requestOf(one)));
     const known = new Map<string, number>();
     this.#places = requests.map(({ priority = 0, caller = "" }) => {
       const own = known.get(`${priority} ${caller}`);

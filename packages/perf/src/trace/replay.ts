@@ -162,12 +162,13 @@ async function replayTapes(
   const { explainRequest, replayScheduling, Tape, timelineOf } = await import(
     "@tritonjs/operations/time-travel"
   );
+  const { configuredBatchers } = await import("@tritonjs/scheduling");
   const reports: object[] = [];
   let isSame = true;
   for (const path of paths) {
     const tape = await Tape.read(path);
     if (batches === true) {
-      const replay = await replayScheduling(tape);
+      const replay = await replayScheduling(tape, { batcherOf: configuredBatchers() });
       isSame &&= replay.identical;
       const { difference } = replay;
       reports.push({ path, ...replay });

@@ -5,6 +5,7 @@ import { batch, Triton } from "@tritonjs/core";
 import { readPrototxt } from "@tritonjs/core/config";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { recordScheduling } from "@tritonjs/operations/time-travel";
+import { deadlines as byDeadline } from "@tritonjs/scheduling";
 import { beforeAll, describe, expect, it, onTestFinished, test } from "vitest";
 import { type ReplayFigures, replay } from "../../src/trace/predict.js";
 import { readTrace } from "../../src/trace/read-trace.js";
@@ -109,7 +110,7 @@ let deadlines: string;
 
 beforeAll(async () => {
   plain = await record({ ...CLASSES, batcher: {} });
-  deadlines = await record({ ...CLASSES, batcher: { deadlines: true } });
+  deadlines = await record({ ...CLASSES, batcher: byDeadline() });
 });
 
 /** Cause for which most requests of a class were lost. */

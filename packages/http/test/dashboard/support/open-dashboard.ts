@@ -1,3 +1,4 @@
+import { deadlines } from "@tritonjs/scheduling";
 import { batch, Triton, type TritonOptions } from "@tritonjs/core";
 import { http, metrics } from "@tritonjs/http";
 import { type DashboardOptions, dashboard } from "@tritonjs/http/dashboard";
@@ -51,7 +52,7 @@ export async function sendByDeadlines(triton: Triton): Promise<void> {
       await new Promise((resolve) => setTimeout(resolve, 20));
       return { y: x };
     }),
-    config: { maxBatchSize: 1, batcher: { deadlines: true } },
+    config: { maxBatchSize: 1, batcher: deadlines() },
   });
   const send = (timeoutMs: number, priority: number, caller: string) =>
     model.inferSample({ x: [1] }, { timeoutMs, priority, parameters: { caller } }).catch(() => {});

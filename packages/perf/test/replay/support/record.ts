@@ -1,7 +1,7 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { BatcherOptions, InferOptions } from "@tritonjs/core";
+import type { InferOptions, ModelOptions } from "@tritonjs/core";
 import { Triton } from "@tritonjs/core";
 import type { Backend } from "@tritonjs/core/backend";
 import ndarray from "ndarray";
@@ -12,7 +12,7 @@ import { SimulationClock } from "../../../src/simulate/simulation-clock.js";
 /** A model under load on a virtual clock. */
 export interface RecordedLoad {
   readonly maxBatchSize: number;
-  readonly batcher: BatcherOptions;
+  readonly batcher: NonNullable<ModelOptions["batcher"]>;
   readonly instances: number;
   /** Requests a millisecond, as a Poisson process. */
   readonly perMs: number;

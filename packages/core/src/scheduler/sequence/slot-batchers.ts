@@ -6,17 +6,17 @@ import {
   Tensor,
   TritonError,
 } from "@tritonjs/protocol";
-import type { Tensors } from "../batch/batch-tensors.js";
-import type { Payload } from "../batch/payload.js";
-import { defaultDynamicBatching } from "../config/defaults.js";
-import type { InstanceGroup } from "../instance/instance-group.js";
-import type { ModelInstance } from "../instance/model-instance.js";
-import type { LateCause } from "../observe/statistics.js";
-import type { InferenceRequest } from "../request/inference-request.js";
-import type { SequenceInfo, SequencePlace } from "../request-info.js";
-import type { Clock, DeadlineQueue } from "../system/clock.js";
-import { copyTensor } from "../tensor-rows.js";
-import { DynamicBatchScheduler } from "./dynamic-batch-scheduler.js";
+import type { Tensors } from "../../batch/batch-tensors.js";
+import type { Payload } from "../../batch/payload.js";
+import { defaultDynamicBatching } from "../../config/defaults.js";
+import type { ModelInstance } from "../../instance/model-instance.js";
+import type { LateCause } from "../../observe/statistics.js";
+import type { InferenceRequest } from "../../request/inference-request.js";
+import type { SequenceInfo, SequencePlace } from "../../request-info.js";
+import { copyTensor } from "../../tensor-rows.js";
+import type { BatchedModel, Batcher } from "../batcher.js";
+import { DynamicBatchScheduler } from "../dynamic/dynamic-batch-scheduler.js";
+import type { Scheduler } from "../scheduler.js";
 import {
   endedEarlyError,
   type SequenceHost,
@@ -32,21 +32,18 @@ import {
 export class OldestBatcher extends SlotBatcher {
   readonly mergeAfterMs: number;
   readonly maxBatchSize: number;
-  readonly #inner: DynamicBatchScheduler;
+  readonly #inner: Scheduler;
   /** Slots with a request at the dynamic batcher or the instance. */
   readonly #inFlight = new Set<Slot>();
   #losing = false;
 
-  /** @param instance the group of this one instance */
-  constructor(
-    config: ModelConfig,
-    instance: InstanceGroup,
-    host: SequenceHost,
-    clock: Clock,
-    deadlines: DeadlineQueue,
-    holdUntil: number,
-  ) {
-    super(instance, host, clock);
+  /**
+   * @param model its group of instances has this one instance
+   * @param batcher makes the batcher that joins the requests. @default Triton's
+   */
+  constructor(model: BatchedModel, host: SequenceHost, batcher: Batcher | undefined) {
+    super(model.instances, host, model.clock);
+    const { config } = model;
     const { preferredBatchSize, maxQueueDelayMicroseconds, preserveOrdering } =
       config.sequenceBatching!.oldest!;
     const dynamicBatching = {
@@ -55,26 +52,26 @@ export class OldestBatcher extends SlotBatcher {
       maxQueueDelayMicroseconds,
       preserveOrdering,
     };
-    const batching = { ...config, dynamicBatching };
-    this.#inner = new DynamicBatchScheduler(batching, instance, clock, deadlines, holdUntil);
-    this.mergeAfterMs = this.#inner.mergeAfterMs;
-    this.maxBatchSize = this.#inner.maxBatchSize;
+    const batched = { ...model, config: { ...config, dynamicBatching } };
+    this.#inner = batcher?.open(batched) ?? new DynamicBatchScheduler(batched);
+    this.mergeAfterMs = this.#inner.mergeAfterMs ?? 0;
+    this.maxBatchSize = this.#inner.maxBatchSize ?? config.maxBatchSize;
   }
 
   slotFreed(): void {
-    this.#inner.slotFreed();
+    this.#inner.slotFreed?.();
   }
 
   started(instance: ModelInstance, payload: Payload): void {
-    this.#inner.started(instance, payload);
+    this.#inner.started?.(instance, payload);
   }
 
   ended(instance: ModelInstance, payload: Payload): void {
-    this.#inner.ended(instance, payload);
+    this.#inner.ended?.(instance, payload);
   }
 
   override lateCause(request: InferenceRequest): LateCause | undefined {
-    return this.#inner.lateCause(request);
+    return this.#inner.limits?.lateCause(request);
   }
 
   healthChanged(healthy: boolean): void {
@@ -104,7 +101,7 @@ export class OldestBatcher extends SlotBatcher {
     while (!this.#losing && slot.sequence?.head !== undefined && !this.#inFlight.has(slot)) {
       const { sequence } = slot;
       const request = this.host.take(slot);
-      request.batcherStart = this.clock.now();
+      request.extra = { start: this.clock.now() };
       try {
         this.#inner.enqueue(request);
       } catch (refusal) {
@@ -132,7 +129,7 @@ export class OldestBatcher extends SlotBatcher {
   }
 
   hurry(): void {
-    this.#inner.hurry();
+    this.#inner.hurry?.();
   }
 
   failQueued(error: TritonError): void {

@@ -1,5 +1,6 @@
-import type { ShareOptions } from "../config/model-options.js";
-import type { CallerAccount, CallerShare, InferenceRequest } from "../request/inference-request.js";
+import { costOf, type InferenceRequest } from "@tritonjs/core/extension";
+import type { ShareOptions } from "./settings.js";
+import { type CallerAccount, type CallerShare, urgencyOf } from "./urgency.js";
 
 /** Credit of a caller that has had less than its share, in largest batches. */
 const CREDIT_BATCHES = 4;
@@ -103,30 +104,33 @@ export class FairShares {
     const { queueStart: now } = request;
     if (now - share.since > RATE_WINDOW_MS) nextWindow(share, now);
     share.rows += request.rows;
-    request.share = share;
+    const urgency = urgencyOf(request);
+    urgency.share = share;
     const ledger = this.#ledger;
     const { account } = share;
     if (account !== ledger.last) {
       if (ledger.last !== undefined) ledger.otherAt = now;
       ledger.last = account;
     }
-    request.order = Math.max(ledger.now - this.#credit, account.finish);
+    urgency.order = Math.max(ledger.now - this.#credit, account.finish);
   }
 
   /** Charges the caller for a request that joins the queue. */
   joined(request: InferenceRequest): void {
-    const { account } = request.share!;
-    request.share!.waiting++;
+    const urgency = urgencyOf(request);
+    const share = urgency.share!;
+    const { account } = share;
+    share.waiting++;
     if (this.#waiting++ === 0 && this.isCommon) this.#ledger.waiting.add(this);
-    request.charge = (costOf(request) * this.#unit) / account.weight;
-    account.finish = request.order + request.charge;
+    urgency.charge = (chargedCost(request) * this.#unit) / account.weight;
+    account.finish = urgency.order + urgency.charge;
   }
 
   /** A request leaves the queue to run. */
   ran(request: InferenceRequest): void {
     this.#gone(request);
     const ledger = this.#ledger;
-    const { order } = request;
+    const { order } = urgencyOf(request);
     if (order <= ledger.now) return;
     // A request that runs early because its model is idle must not take time on for those that wait elsewhere.
     let first = order;
@@ -138,14 +142,15 @@ export class FairShares {
   /** A request leaves the queue without having run, so its caller gets its cost back. */
   left(request: InferenceRequest): void {
     this.#gone(request);
-    request.share!.account.finish -= request.charge;
+    const { share, charge } = urgencyOf(request);
+    share!.account.finish -= charge;
   }
 
   /** Learns what rows or units of cost take, from a batch that has ended. */
   timed(requests: readonly InferenceRequest[], ms: number): void {
     if (!this.isCommon) return;
     let cost = 0;
-    for (const request of requests) cost += costOf(request);
+    for (const request of requests) cost += chargedCost(request);
     this.#timedMs = KEPT_TIMES * this.#timedMs + ms;
     this.#timedCost = KEPT_TIMES * this.#timedCost + cost;
     if (this.#timedCost === 0) return;
@@ -188,7 +193,7 @@ export class FairShares {
   }
 
   #gone(request: InferenceRequest): void {
-    request.share!.waiting--;
+    urgencyOf(request).share!.waiting--;
     if (--this.#waiting === 0 && this.isCommon) this.#ledger.waiting.delete(this);
   }
 
@@ -255,6 +260,7 @@ function rateOf({ rows, rowsBefore, since }: CallerShare, now: number): number {
 }
 
 /** Cost of a request: its own, where the model says what requests cost, else its rows. */
-function costOf({ batchCost, rows }: InferenceRequest): number {
-  return batchCost > 0 ? batchCost : rows;
+function chargedCost(request: InferenceRequest): number {
+  const cost = costOf(request);
+  return cost > 0 ? cost : request.rows;
 }

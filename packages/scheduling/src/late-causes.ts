@@ -1,15 +1,14 @@
-import type { Payload } from "../batch/payload.js";
-import type { LateCause } from "../observe/statistics.js";
-import type { InferenceRequest } from "../request/inference-request.js";
+import type { InferenceRequest, LateCause, Payload } from "@tritonjs/core/extension";
 import { callerOf } from "./fair-shares.js";
 import type { InstanceTimes, LearnedTimes } from "./learned-times.js";
+import { dueOf, urgencyOf } from "./urgency.js";
 
 /** Batches that are remembered. */
 const REMEMBERED = 256;
 /** Time after which an arrival counts a third of its load, in milliseconds. */
 const LOAD_WINDOW_MS = 1000;
 /** Load from which on a model counts as overloaded. */
-export const OVERLOAD = 1.02;
+const OVERLOAD = 1.02;
 /** A batch is slow if it takes this much longer than expected, or four times the usual deviation. */
 const SLOW_SHARE = 0.3;
 /** Share of a wait from which on something is its cause. */
@@ -96,7 +95,8 @@ export class LateCauses {
     const batch = this.#batches.findLast(({ requests }) => requests.includes(request));
     const times = batch === undefined ? this.#times.next : batch.times;
     if (times === undefined || (batch !== undefined && batch.expectedMs === undefined)) return "cold";
-    const { due, queueStart } = request;
+    const { queueStart } = request;
+    const due = dueOf(request);
     const aloneMs = times.expectedMs(leastRows);
     // Too little time for a batch of its own, even without a queue: the model is slow for such a limit.
     if (queueStart + aloneMs > due) return "slow_model";
@@ -121,7 +121,8 @@ export class LateCauses {
     now: number,
     times: InstanceTimes,
   ): LateCause {
-    const { queueStart, due, rows } = request;
+    const { queueStart, rows } = request;
+    const due = dueOf(request);
     const until = startedAt ?? now;
     const meanwhile = this.#batches.filter((one) => one.startedAt < until && one.endedAt > queueStart);
     const count = Math.max(1, this.#times.idleInMs(now).length);
@@ -136,7 +137,7 @@ export class LateCauses {
       excessMs += excessOf(batch, until);
     }
     const running = this.#batches.filter(({ endedAt }) => endedAt === Number.POSITIVE_INFINITY);
-    const ahead = startedAt === undefined ? this.#queue.countBefore(request.order) : 0;
+    const ahead = startedAt === undefined ? this.#queue.countBefore(urgencyOf(request).order) : 0;
     if (startedAt === undefined) {
       const comingMs = [
         ...running.map((batch) => Math.max(0, batch.startedAt + (batch.expectedMs ?? 0) - now)),
@@ -175,6 +176,6 @@ function excessOf({ expectedMs, startedAt, endedAt, times }: RunBatch, until: nu
 }
 
 /** Requests of one caller and level are a class. */
-export function classOf(request: InferenceRequest, level: number): string {
-  return `${level} ${request.share?.account.name ?? callerOf(request, "caller")}`;
+function classOf(request: InferenceRequest, level: number): string {
+  return `${level} ${urgencyOf(request)?.share?.account.name ?? callerOf(request, "caller")}`;
 }

@@ -1,8 +1,9 @@
-import type { EqualInputsRule, Payload, RequiredEqualInputs } from "../batch/payload.js";
-import type { ModelInstance } from "../instance/model-instance.js";
-import type { CutReason, LateCause } from "../observe/statistics.js";
-import type { InferenceRequest } from "../request/inference-request.js";
-import type { QueuedRequestView } from "./priority-queue.js";
+import type { EqualInputsRule, Payload, RequiredEqualInputs } from "../../batch/payload.js";
+import type { ModelInstance } from "../../instance/model-instance.js";
+import type { CutReason } from "../../observe/statistics.js";
+import { costOf, type InferenceRequest, startOf } from "../../request/inference-request.js";
+import type { KnownLimits } from "../scheduler.js";
+import type { BatcherQueue, QueuedRequestView } from "./priority-queue.js";
 
 /** Rounding error allowed in sums of fractional milliseconds. */
 const CLOCK_ERROR_MS = 1e-6;
@@ -26,6 +27,8 @@ export interface BatchPlan {
 
 /** Decides what a batcher does from what it has learnt: which requests come in, and how batches form. */
 export interface BatchPlanner {
+  /** Its queue. @default Triton's */
+  readonly queue?: BatcherQueue;
   /**
    * Counts a request that arrives, and refuses it if its answer would come too late.
    *
@@ -34,8 +37,10 @@ export interface BatchPlanner {
   admit(request: InferenceRequest, now: number): void;
   /** Plans the next batch. It may end waiting requests, and returns undefined if none is left. */
   plan(given: BatchingRules, now: number): BatchPlan | undefined;
-  /** Why a request is late, or refused because it would be. @default not known */
-  lateCause?(request: InferenceRequest, now: number): LateCause;
+  /** True if a request that arrives may change the plan, although the batch still waits for rows. @default true */
+  mayHurry?(request: InferenceRequest): boolean;
+  /** What it knows of requests with a time limit. */
+  readonly limits?: KnownLimits | undefined;
   started(instance: ModelInstance, payload: Payload, now: number): void;
   ended(instance: ModelInstance, payload: Payload, now: number): void;
 }
@@ -103,15 +108,15 @@ export function formBatch(
         close = true;
       }
       if (grown > maxBatchSize) end = "SIZE";
-      else if (cost + request.batchCost > maxBatchCost) end = "COST";
+      else if (cost + costOf(request) > maxBatchCost) end = "COST";
       else if (required !== undefined && !required.holdsFor(request.inputs)) end = "SHAPE";
       saturate = end === "SHAPE";
       if (end !== undefined) break;
     }
     rows += request.rows;
-    cost += request.batchCost;
+    cost += costOf(request);
     count++;
-    oldest = Math.min(oldest, request.batcherStart ?? request.queueStart);
+    oldest = Math.min(oldest, startOf(request));
     if (preferred.includes(base + rows)) best = { rows, count };
     if (cost >= maxBatchCost) {
       end = "COST";

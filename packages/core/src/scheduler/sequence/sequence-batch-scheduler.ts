@@ -1,15 +1,23 @@
-import { errorFor, type ModelConfig, type Tensor, type TritonError } from "@tritonjs/protocol";
+import { errorFor, type Tensor, type TritonError } from "@tritonjs/protocol";
 import { process } from "#host";
-import type { Tensors } from "../batch/batch-tensors.js";
-import { sequenceSlots } from "../config/sequence-batching.js";
-import type { InstanceGroup } from "../instance/instance-group.js";
-import type { LateCause } from "../observe/statistics.js";
-import type { InferenceRequest, RequestObserver } from "../request/inference-request.js";
-import type { EvictionListener, EvictionReason, SequenceInfo } from "../request-info.js";
-import type { Clock, DeadlineQueue } from "../system/clock.js";
+import type { Tensors } from "../../batch/batch-tensors.js";
+import { sequenceSlots } from "../../config/sequence-batching.js";
+import type { InstanceGroup } from "../../instance/instance-group.js";
+import type { LateCause } from "../../observe/statistics.js";
+import type { InferenceRequest, RequestObserver } from "../../request/inference-request.js";
+import type { EvictionListener, EvictionReason, SequenceInfo } from "../../request-info.js";
+import type { Clock } from "../../system/clock.js";
+import type { BatchedModel, Batcher } from "../batcher.js";
+import type { QueueTotals } from "../dynamic/priority-queue.js";
+import {
+  ArrivalHold,
+  isPartOfWork,
+  type KnownLimits,
+  type Scheduler,
+  type SequenceCounts,
+  stoppedError,
+} from "../scheduler.js";
 import { DirectBatcher } from "./direct-batcher.js";
-import type { QueueTotals } from "./priority-queue.js";
-import { ArrivalHold, isPartOfWork, type Scheduler, type SequenceCounts, stoppedError } from "./scheduler.js";
 import {
   Places,
   Sequence,
@@ -29,6 +37,8 @@ export interface SequenceSchedulerOptions {
   readonly onEvict?: EvictionListener | undefined;
   /** Initial states of sequences, by name of the state's input. */
   readonly initialStates: ReadonlyMap<string, Tensor>;
+  /** Decides about the batches. @default Triton's rules */
+  readonly batcher?: Batcher | undefined;
 }
 
 /**
@@ -44,6 +54,7 @@ export interface SequenceSchedulerOptions {
 export class SequenceBatchScheduler implements Scheduler, SequenceHost {
   held: boolean;
   readonly states: ImplicitStates | undefined;
+  readonly limits: KnownLimits | undefined;
   readonly #modelName: string;
   readonly #iterative: boolean;
   readonly #clock: Clock;
@@ -65,18 +76,14 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
   #onEmpty: (() => void) | undefined;
   #stopped = false;
 
-  constructor(
-    config: ModelConfig,
-    clock: Clock,
-    deadlines: DeadlineQueue,
-    options: SequenceSchedulerOptions,
-  ) {
+  constructor(model: Omit<BatchedModel, "instances">, options: SequenceSchedulerOptions) {
+    const { config, clock, deadlines } = model;
     const sequences = config.sequenceBatching!;
     this.#modelName = config.name;
     this.#iterative = sequences.iterativeSequence;
     this.#clock = clock;
-    const limits = { maxIdleMs: sequences.maxSequenceIdleMicroseconds / 1000 };
-    this.#timeouts = new SequenceTimeouts(limits, clock, deadlines, (sequence, reason) =>
+    const idle = { maxIdleMs: sequences.maxSequenceIdleMicroseconds / 1000 };
+    this.#timeouts = new SequenceTimeouts(idle, clock, deadlines, (sequence, reason) =>
       this.#close(sequence, reason),
     );
     this.#options = options;
@@ -86,10 +93,15 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
     this.#backlogHold = new ArrivalHold(options.backlogHoldUntil);
     this.held = options.holdUntil > 0 && sequences.oldest === undefined;
     this.#slotCount = sequenceSlots(config);
-    this.#makeBatcher = (part) =>
-      sequences.oldest === undefined
-        ? new DirectBatcher(config, part, this, this.#controls, clock)
-        : new OldestBatcher(config, part, this, clock, deadlines, options.holdUntil);
+    const { batcher } = options;
+    const limits = batcher?.limits;
+    this.limits = limits && { ...limits, lateCause: (request) => this.#lateCause(request) };
+    this.#makeBatcher = (instances) => {
+      const part: BatchedModel = { ...model, instances, holdUntil: options.holdUntil };
+      return sequences.oldest === undefined
+        ? new DirectBatcher(part, this, this.#controls, batcher?.openSlots?.(part))
+        : new OldestBatcher(part, this, batcher);
+    };
   }
 
   opened(part: InstanceGroup): SlotBatcher {
@@ -128,7 +140,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
     return correlationId !== undefined && this.#open.has(correlationId);
   }
 
-  lateCause(request: InferenceRequest): LateCause | undefined {
+  #lateCause(request: InferenceRequest): LateCause | undefined {
     const id = request.correlationId;
     const batchers = [...this.#batchers.values()];
     const own = batchers.find(({ slots }) => slots.some(({ sequence }) => sequence?.correlationId === id));

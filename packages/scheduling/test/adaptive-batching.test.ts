@@ -1,8 +1,9 @@
 import { batch, type ModelOptions, Triton, type TritonError } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { deadlines, scheduling } from "@tritonjs/scheduling";
 import { describe, expect, it } from "vitest";
-import { type EchoHandle, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
-import { outcomeOf } from "../../../../test/support/outcome.js";
+import { type EchoHandle, echo, echoInputs, echoOutputs } from "../../../test/support/echo-model.js";
+import { outcomeOf } from "../../../test/support/outcome.js";
 
 const FIXED_MS = 10;
 const PER_ROW_MS = 1;
@@ -11,7 +12,11 @@ const TARGET_MS = 50;
 /** A model whose batches take 10 ms plus 1 ms a row, with a target of 50 ms. */
 class Bench {
   readonly clock = new VirtualClock();
-  readonly triton = new Triton({ clock: this.clock, allowCpuMetrics: false });
+  readonly triton = new Triton({
+    clock: this.clock,
+    allowCpuMetrics: false,
+    extensions: [scheduling()],
+  });
   /** Rows and start time of each batch. */
   readonly batches: { rows: number; at: number }[] = [];
   readonly latenciesMs: number[] = [];
@@ -23,7 +28,8 @@ class Bench {
       await new Promise<void>((done) => this.clock.setTimer(FIXED_MS + PER_ROW_MS * x.shape[0]!, done));
       return { y: x };
     });
-    const batcher = { targetLatencyMs: TARGET_MS, ...(config.batcher || {}) };
+    const given = config.batcher || {};
+    const batcher = "open" in given ? given : deadlines({ targetLatencyMs: TARGET_MS, ...given });
     this.handle = this.triton.bind({
       modelName: "echo",
       inputs: echoInputs,
@@ -173,7 +179,7 @@ describe("admission with a target latency", () => {
   });
 
   it("always admits a request to an idle instance", async () => {
-    const bench = await (await new Bench().bind({ batcher: { targetLatencyMs: 5 } })).teach();
+    const bench = await (await new Bench().bind({ batcher: deadlines({ targetLatencyMs: 5 }) })).teach();
     const sent = bench.sendAll(1);
     await bench.clock.advance(20);
     expect(await sent).toEqual(["done"]);
@@ -187,16 +193,6 @@ describe("admission with a target latency", () => {
     expect(bench.handle.statistics().inferenceStats.fail.count).toBe(refused);
     const page = await bench.triton.service.metrics();
     expect(page).toMatch(new RegExp(`nv_inference_request_failure\\{.*reason="REJECTED".*\\} ${refused}\n`));
-  });
-
-  it("does not count lower priority levels against a request", async () => {
-    const batcher = { priorityLevels: 2, defaultPriorityLevel: 2 };
-    const bench = await (await new Bench().bind({ batcher })).teach();
-    const low = bench.sendAll(100, { priority: 2 });
-    const high = bench.sendAll(1, { priority: 1 });
-    await bench.clock.advance(300);
-    expect((await low).at(-1)).toContain("UNAVAILABLE");
-    expect(await high).toEqual(["done"]);
   });
 
   it("admits more requests with several instances", async () => {
@@ -221,7 +217,7 @@ describe("admission with a target latency", () => {
 describe("the target latency option", () => {
   const problems = (config: ModelOptions): string => {
     try {
-      new Triton().bind({
+      new Triton({ extensions: [scheduling()] }).bind({
         modelName: "m",
         inputs: echoInputs,
         outputs: echoOutputs,
@@ -248,7 +244,7 @@ describe("the target latency option", () => {
   it("is rejected with all problems at once", () => {
     const text = problems({
       decoupled: true,
-      batcher: { targetLatencyMs: 0, maxQueueDelayMicroseconds: 100, preferredBatchSize: [2] },
+      batcher: deadlines({ targetLatencyMs: 0, maxQueueDelayMicroseconds: 100, preferredBatchSize: [2] }),
     });
     expect(text).toContain("target latency of model 'm': expected a number of milliseconds above 0, got 0");
     expect(text).toContain(

@@ -4,10 +4,11 @@ import {
   queueFullError,
   timeoutError,
 } from "@tritonjs/protocol";
-import { defaultQueuePolicy } from "../config/defaults.js";
-import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
-import type { DeadlineQueue } from "../system/clock.js";
-import { getOrAdd, LinkedList } from "../system/collections.js";
+import { defaultQueuePolicy } from "../../config/defaults.js";
+import type { InferenceRequest, RequestHolder } from "../../request/inference-request.js";
+import type { DeadlineQueue } from "../../system/clock.js";
+import { getOrAdd, LinkedList } from "../../system/collections.js";
+import type { LevelStatus } from "../scheduler.js";
 
 /** Waiting requests in the order in which they run, as batches are formed from them. */
 export interface QueuedRequestView {
@@ -17,14 +18,15 @@ export interface QueuedRequestView {
 
 /** Queue of a batcher. */
 export interface BatcherQueue extends QueuedRequestView {
-  readonly size: number;
-  readonly rows: number;
+  /** Number of waiting requests, and of their rows. */
+  readonly totals: Readonly<QueueTotals>;
   /** The levels that have requests, highest first. */
   readonly levels: readonly LevelStatus[];
   /** Level of the next request; 0 for an empty queue and a queue without levels. */
   readonly headPriority: number;
   /** True if batches may be formed ahead of the instances. */
   readonly allowsPrefetch: boolean;
+  /** Number of requests of this priority that have room; without a priority, of the priority with the most room. */
   freePlaces(priority?: number): number;
   /** Finds the place of a request, before it is admitted, in a queue with an order of its own. */
   place?(request: InferenceRequest): void;
@@ -34,16 +36,6 @@ export interface BatcherQueue extends QueuedRequestView {
    */
   push(request: InferenceRequest, isMoved?: boolean): void;
   take(request: InferenceRequest): void;
-}
-
-export interface LevelStatus {
-  /** 1 is the highest; 0 for a queue without levels. */
-  readonly priorityLevel: number;
-  readonly queued: number;
-  readonly delayed: number;
-  readonly rows: number;
-  /** Arrival of the oldest waiting request, on the model's clock in milliseconds. */
-  readonly oldestQueueStart: number;
 }
 
 interface Level {
@@ -69,14 +61,18 @@ interface Level {
  * its level.
  */
 export class PriorityQueue implements BatcherQueue {
-  readonly #totals: QueueTotals = { size: 0, rows: 0 };
+  readonly totals: QueueTotals = { size: 0, rows: 0 };
   /** In ascending order. A level is added when a request needs it. Empty levels are removed when another is added. */
   #levels: Level[] = [];
+  /** The level of a queue without levels. */
+  readonly #only: Level | undefined;
   readonly #batching: ModelDynamicBatching;
   readonly #bounded: boolean;
   readonly #deadlines: DeadlineQueue;
   readonly #now: () => number;
   readonly #sharedLevels: Map<number, QueueTotals> | undefined;
+  /** Policies must not affect requests that were handed over, so no policy may affect a waiting request. */
+  readonly allowsPrefetch: boolean;
 
   /**
    * @param onExpired called after a timeout has changed the queue
@@ -94,14 +90,14 @@ export class PriorityQueue implements BatcherQueue {
     this.#bounded = isBounded(batching);
     this.#deadlines = deadlines;
     this.#now = now;
-  }
-
-  get size(): number {
-    return this.#totals.size;
-  }
-
-  get rows(): number {
-    return this.#totals.rows;
+    const { priorityLevels, defaultQueuePolicy: policy } = batching;
+    this.allowsPrefetch =
+      priorityLevels === 0 &&
+      (policy === undefined ||
+        (policy.defaultTimeoutMicroseconds === 0 &&
+          !policy.allowTimeoutOverride &&
+          policy.maxQueueSize === 0));
+    if (priorityLevels === 0) this.#only = this.#openLevel(0);
   }
 
   /** The levels that have requests, highest first. */
@@ -124,21 +120,10 @@ export class PriorityQueue implements BatcherQueue {
       });
   }
 
-  /**
-   * True if batches may be formed ahead of the instances. This requires that no policy can affect a waiting request,
-   * since policies must not affect requests that were handed over.
-   */
-  get allowsPrefetch(): boolean {
-    if (this.#batching.priorityLevels > 0) return false;
-    const policy = this.#batching.defaultQueuePolicy;
-    if (policy === undefined) return true;
-    return (
-      policy.defaultTimeoutMicroseconds === 0 && !policy.allowTimeoutOverride && policy.maxQueueSize === 0
-    );
-  }
-
   get head(): InferenceRequest | undefined {
-    return this.#firstFrom(0);
+    return this.#only === undefined
+      ? this.#firstFrom(0)
+      : (this.#only.unexpired.head ?? this.#only.delayed.head);
   }
 
   /** Level of the next request; 0 for an empty queue and a queue without levels. */
@@ -157,14 +142,6 @@ export class PriorityQueue implements BatcherQueue {
     );
   }
 
-  /** Rows of the waiting requests that would run before a new one: those of its level and of higher levels. */
-  rowsAhead(request: InferenceRequest): number {
-    if (this.#batching.priorityLevels === 0) return this.#totals.rows;
-    const priority = levelOf(this.#batching, request.priority);
-    return this.#levels.reduce((sum, level) => sum + (level.priority <= priority ? level.own.rows : 0), 0);
-  }
-
-  /** Number of requests of this priority that have room; without a priority, of the priority with the most room. */
   freePlaces(priority?: number): number {
     if (!this.#bounded) return Number.POSITIVE_INFINITY;
     const sizeOf = (level: number) => this.#levels.find((one) => one.priority === level)?.shared.size ?? 0;
@@ -172,12 +149,14 @@ export class PriorityQueue implements BatcherQueue {
   }
 
   push(request: InferenceRequest, isMoved = false): void {
-    const level = this.#levelOf(request);
-    if (!isMoved && placesLeft(level.policy, level.shared.size) === 0) {
+    const level = this.#only ?? this.#levelOf(request);
+    const { policy } = level;
+    if (this.#bounded && !isMoved && placesLeft(policy, level.shared.size) === 0) {
       throw queueFullError(request.id);
     }
     level.unexpired.push(request);
-    const timeout = queueTimeoutMicroseconds(level.policy, request);
+    if (policy.defaultTimeoutMicroseconds === 0 && !policy.allowTimeoutOverride) return;
+    const timeout = queueTimeoutMicroseconds(policy, request);
     if (timeout > 0) {
       const at = this.#now() + timeout / 1000;
       request.queueDeadline = this.#deadlines.add(at, level.expire, request);
@@ -221,7 +200,7 @@ export class PriorityQueue implements BatcherQueue {
   #openLevel(priority: number): Level {
     const own: QueueTotals = { size: 0, rows: 0 };
     const ofAll = this.#totalsOfAll(priority);
-    const totals = ofAll === undefined ? [this.#totals, own] : [this.#totals, own, ofAll];
+    const totals = ofAll === undefined ? [this.totals, own] : [this.totals, own, ofAll];
     const level: Level = {
       priority,
       own,

@@ -1,16 +1,21 @@
 import { batch, type InferOptions, type ModelOptions, Triton, TritonError } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { deadlines, scheduling } from "@tritonjs/scheduling";
 import { afterEach, describe, expect, it } from "vitest";
-import { type EchoHandle, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
-import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";
-import { SeededRandom } from "../../../../test/support/seeded-random.js";
+import { type EchoHandle, echo, echoInputs, echoOutputs } from "../../../test/support/echo-model.js";
+import { outcomeOf, thrownBy } from "../../../test/support/outcome.js";
+import { SeededRandom } from "../../../test/support/seeded-random.js";
 
 const benches: Bench[] = [];
 
 /** A model whose batches take `fixedMs + perRowMs` a row. */
 class Bench {
   readonly clock = new VirtualClock();
-  readonly triton = new Triton({ clock: this.clock, allowCpuMetrics: false });
+  readonly triton = new Triton({
+    clock: this.clock,
+    allowCpuMetrics: false,
+    extensions: [scheduling()],
+  });
   readonly batches: number[][] = [];
   handle!: EchoHandle;
 
@@ -32,7 +37,7 @@ class Bench {
         await new Promise<void>((done) => this.clock.setTimer(ms, done));
         return { y: x };
       }),
-      config: { maxBatchSize: 16, batcher: { deadlines: true }, ...config },
+      config: { maxBatchSize: 16, batcher: deadlines(), ...config },
     });
     await this.handle.ready();
     return this;
@@ -129,7 +134,7 @@ describe("deadlines", () => {
   it("are counted by the level that the model gives a request", async () => {
     const bench = await new Bench(1, 0).bind({
       maxBatchSize: 1,
-      batcher: { deadlines: true, priorityLevels: 2, defaultPriorityLevel: 2 },
+      batcher: deadlines({ priorityLevels: 2, defaultPriorityLevel: 2 }),
     });
     for (const priority of [0, 1, 2, 9]) {
       const sent = bench.send(priority, { timeoutMs: 100, priority });
@@ -146,7 +151,7 @@ describe("deadlines", () => {
   it("are missed because of their own class if requests before them have its level by default", async () => {
     const bench = await new Bench(20, 0).bind({
       maxBatchSize: 1,
-      batcher: { deadlines: true, priorityLevels: 2, defaultPriorityLevel: 2 },
+      batcher: deadlines({ priorityLevels: 2, defaultPriorityLevel: 2 }),
     });
     await bench.teach();
     const sent = Array.from({ length: 4 }, () => bench.send(1, { timeoutMs: 85 }));
@@ -209,7 +214,7 @@ describe("deadlines", () => {
             ...config,
           },
         });
-      const own = bind("own", 10 + random.below(20), { batcher: { deadlines: true } });
+      const own = bind("own", 10 + random.below(20), { batcher: deadlines() });
       const other = bind("other", 300, {});
       await Promise.all([own.ready(), other.ready()]);
       for (let i = 0; i < 8; i++) {
@@ -257,12 +262,12 @@ describe("deadlines", () => {
   it("come from the timeout of a request, its priority level or the model", async () => {
     const bench = await new Bench(10, 0).bind({
       maxBatchSize: 1,
-      batcher: {
-        deadlines: { defaultMs: 400 },
+      batcher: deadlines({
+        defaultMs: 400,
         priorityLevels: 2,
         defaultPriorityLevel: 2,
         priorityQueuePolicy: { 1: { defaultTimeoutMicroseconds: 200_000 } },
-      },
+      }),
     });
     await bench.teach();
     const sent = [
@@ -293,12 +298,11 @@ describe("deadlines", () => {
   it("let a request whose level delays instead of rejecting run after all others", async () => {
     const bench = await new Bench(20, 0).bind({
       maxBatchSize: 1,
-      batcher: {
-        deadlines: true,
+      batcher: deadlines({
         priorityLevels: 1,
         defaultPriorityLevel: 1,
         priorityQueuePolicy: { 1: { defaultTimeoutMicroseconds: 30_000, timeoutAction: "DELAY" } },
-      },
+      }),
     });
     await bench.teach();
     const sent = [1, 2, 3, 4].map((value) => bench.send(value));
@@ -309,7 +313,7 @@ describe("deadlines", () => {
   it("keep answers in the order in which requests ran, where that is asked for", async () => {
     const bench = await new Bench(10, 0).bind({
       maxBatchSize: 2,
-      batcher: { deadlines: true, preserveOrdering: true },
+      batcher: deadlines({ preserveOrdering: true }),
     });
     await bench.teach();
     const answers: number[] = [];
@@ -338,7 +342,7 @@ describe("deadlines", () => {
   it("limit the queue of a level as before", async () => {
     const bench = await new Bench(20, 0).bind({
       maxBatchSize: 1,
-      batcher: { deadlines: true, defaultQueuePolicy: { maxQueueSize: 2 } },
+      batcher: deadlines({ defaultQueuePolicy: { maxQueueSize: 2 } }),
     });
     const sent = [1, 2, 3, 4].map((value) => bench.send(value, { timeoutMs: 1000 }));
     await bench.clock.advance(200);
@@ -348,7 +352,7 @@ describe("deadlines", () => {
 
   it("have defaults by level and by caller in the configuration, which are checked", async () => {
     const bench = await new Bench().bind({
-      batcher: { deadlines: { levelMs: { 1: 50, 2: 500 }, callerMs: { gold: 100, "a=b": 200 } } },
+      batcher: deadlines({ levelMs: { 1: 50, 2: 500 }, callerMs: { gold: 100, "a=b": 200 } }),
     });
     expect(bench.handle.config().parameters).toEqual({
       deadlines: { stringValue: "true" },
@@ -379,10 +383,10 @@ describe("deadlines", () => {
   it("may come from the share of a request", async () => {
     const bench = await new Bench(60, 0).bind({
       maxBatchSize: 1,
-      batcher: {
-        deadlines: { callerMs: { short: 50 } },
+      batcher: deadlines({
+        callerMs: { short: 50 },
         shares: { by: ({ parameters }) => (parameters.urgent === true ? "short" : "long") },
-      },
+      }),
     });
     await bench.teach();
     const sent = [bench.send(1), bench.send(2, { parameters: { urgent: true } })];
@@ -391,7 +395,7 @@ describe("deadlines", () => {
   });
 
   it("are part of the configuration, and exclude settings that contradict them", async () => {
-    const bench = await new Bench().bind({ batcher: { deadlines: { defaultMs: 50 } } });
+    const bench = await new Bench().bind({ batcher: deadlines({ defaultMs: 50 }) });
     expect(bench.handle.config().parameters).toEqual({
       deadlines: { stringValue: "true" },
       deadline_default_ms: { stringValue: "50" },
@@ -406,17 +410,17 @@ describe("deadlines", () => {
           config,
         }),
       );
-    expect(bind({ batcher: { deadlines: true, targetLatencyMs: 5 } })).toContain(
-      "model 'other' has deadlines and a target latency: leave one of them out",
+    expect(bind({ batcher: deadlines({ defaultMs: 9, targetLatencyMs: 5 }) })).toContain(
+      "model 'other' has a target latency and a default deadline, which are the same: leave one of them out",
     );
-    expect(bind({ batcher: { deadlines: { defaultMs: -1 } } })).toContain(
+    expect(bind({ batcher: deadlines({ defaultMs: -1 }) })).toContain(
       "default deadline of model 'other': expected a number of milliseconds above 0, got -1",
     );
     expect(bind({ parameters: { deadlines: "perhaps" } })).toContain(
       "parameter 'deadlines' of model 'other': expected true or false, got 'perhaps'",
     );
-    expect(bind({ batcher: { deadlines: true, batchBy: () => 1 } })).toContain(
-      "config.batcher.batchBy and config.batcher.deadlines are both given: leave one of them out",
+    expect(bind({ parameters: { deadlines: "true" }, batcher: { batchBy: () => 1 } })).toContain(
+      "model 'other' has two batchers, 'batchBy' and 'deadlines': leave one of them out",
     );
   });
 });
@@ -473,7 +477,7 @@ describe("under random loads, deadlines", () => {
     const random = new SeededRandom(seed);
     const bench = await new Bench(random.below(20), 0.2 + random.next()).bind({
       maxBatchSize: 1 + random.below(16),
-      batcher: { deadlines: true, ...(random.chance(0.5) && { maxQueueDelayMicroseconds: 5000 }) },
+      batcher: deadlines({ ...(random.chance(0.5) && { maxQueueDelayMicroseconds: 5000 }) }),
     });
     const outcomes: string[] = [];
     let sent = 0;

@@ -1,5 +1,4 @@
-import type { InstanceGroup } from "../instance/instance-group.js";
-import type { InferenceRequest } from "../request/inference-request.js";
+import type { InferenceRequest, InstanceGroup } from "@tritonjs/core/extension";
 import {
   type BatchSizes,
   fairBatch,
@@ -11,6 +10,7 @@ import {
 } from "./batch-windows.js";
 import type { FairShares } from "./fair-shares.js";
 import { ArrivalsByLimit, type InstanceTimes, type LearnedTimes } from "./learned-times.js";
+import { dueOf, urgencyOf } from "./urgency.js";
 import type { UrgencyQueue } from "./urgency-queue.js";
 
 /** Share of the best rate of in-time answers that a batch must reach while time is scarce. */
@@ -102,8 +102,13 @@ export class BatchChoice {
     this.#shares = shares;
   }
 
-  arrived({ due, rows }: InferenceRequest, now: number): void {
-    this.#arrivals.add(due - now, rows, now);
+  /** Rows that arrived lately for each millisecond, besides rows that wait. */
+  rowsPerMs(now: number, waiting: number): number {
+    return Math.max(0, this.#arrivals.total(now) - waiting / this.#arrivals.windowMs);
+  }
+
+  arrived(request: InferenceRequest, now: number): void {
+    this.#arrivals.add(dueOf(request) - now, request.rows, now);
   }
 
   /** The requests that run next: in the order of deadlines, or in that of shares. @param loss share lost lately */
@@ -188,7 +193,7 @@ export class BatchChoice {
     const queue = this.#queue;
     const count = queue.datedCount;
     let [doubtful, rows] = [0, 0];
-    for (; doubtful < count && queue.dated(doubtful).due < now + times.plannedMs(1); doubtful++)
+    for (; doubtful < count && dueOf(queue.dated(doubtful)) < now + times.plannedMs(1); doubtful++)
       rows += queue.dated(doubtful).rows;
     if (doubtful === 0) return undefined;
     if (doubtful === count)
@@ -196,7 +201,7 @@ export class BatchChoice {
     const window = windowFrom(queue, doubtful, now, times, sizes);
     const { from, to, ...rest } = this.#keepingUp(window, idleInMs, now, times, sizes, hasOneLimit);
     rows += rest.rows;
-    const hasTime = rows <= this.#maxRows && now + times.plannedMs(rows) <= queue.dated(doubtful).due;
+    const hasTime = rows <= this.#maxRows && now + times.plannedMs(rows) <= dueOf(queue.dated(doubtful));
     if (from !== doubtful || !hasTime) return undefined;
     return { dated: queue.datedFrom(0, to), maxRows: Math.max(rows, rest.maxRows), rows, leftOut: [] };
   }
@@ -205,8 +210,8 @@ export class BatchChoice {
   #hasOneLimit(now: number): boolean {
     const limitMs = this.#arrivals.mainLimit(ONE_LIMIT, now);
     if (limitMs === undefined || this.#queue.datedCount === 0) return false;
-    const { due, queueStart } = this.#queue.dated(0);
-    return due - queueStart >= limitMs / 2;
+    const first = this.#queue.dated(0);
+    return dueOf(first) - first.queueStart >= limitMs / 2;
   }
 
   /**
@@ -269,7 +274,7 @@ export class BatchChoice {
     if (scarcity > 0) {
       let best = chosen;
       for (let size = most; size >= 1; size = size >> 1) {
-        const roomy = next.filter(({ due }) => now + times.plannedMs(size) <= due);
+        const roomy = next.filter((request) => now + times.plannedMs(size) <= dueOf(request));
         const batch = fairBatch(roomy, size, now, times);
         if (batch.perMs > best.perMs) best = batch;
       }
@@ -314,9 +319,9 @@ export class BatchChoice {
     // Other requests of such callers may wait for other models, which this batch would delay.
     if (this.#shares!.isCommon) return 0;
     let sum = 0;
-    for (const { rows, share } of next) {
-      if (!share!.isSmall) break;
-      sum += rows;
+    for (const request of next) {
+      if (!urgencyOf(request).share!.isSmall) break;
+      sum += request.rows;
     }
     return sum;
   }
@@ -337,10 +342,10 @@ export class BatchChoice {
       for (const { limitMs, rowsPerMs } of rates) rows += rowsPerMs * Math.max(0, horizonMs - limitMs);
       demand = Math.max(demand, rows / horizonMs);
     };
-    const rowsEach = count === 0 ? 1 : Math.max(1, queue.rows / queue.size);
+    const rowsEach = count === 0 ? 1 : Math.max(1, queue.totals.rows / queue.totals.size);
     const stride = Math.max(1, Math.floor(count / DEMAND_POINTS));
     for (let i = Math.min(count, this.#maxRows) - 1; i >= 0 && i < count; i += stride) {
-      look(queue.dated(i).due, (i + 1) * rowsEach);
+      look(dueOf(queue.dated(i)), (i + 1) * rowsEach);
     }
     for (const { limitMs } of rates) look(now + limitMs, queue.countBefore(now + limitMs) * rowsEach);
     return demand;
@@ -392,8 +397,8 @@ export class BatchChoice {
     for (let i = 0; i < queue.datedCount; i++) {
       const request = queue.dated(i);
       if (rows + request.rows > most) {
-        const left = Math.min(this.#maxRows, queue.rows - rows);
-        return now + times.plannedMs(rows) + times.plannedMs(left) <= request.due;
+        const left = Math.min(this.#maxRows, queue.totals.rows - rows);
+        return now + times.plannedMs(rows) + times.plannedMs(left) <= dueOf(request);
       }
       rows += request.rows;
     }

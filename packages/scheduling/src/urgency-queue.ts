@@ -1,19 +1,22 @@
-import { type ModelDynamicBatching, queueFullError, timeoutError } from "@tritonjs/protocol";
-import type { DefaultLimits } from "../config/model-options.js";
-import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
-import type { DeadlineQueue } from "../system/clock.js";
-import { LinkedList } from "../system/collections.js";
-import { callerOf } from "./fair-shares.js";
 import {
   type BatcherQueue,
   classLevelOf,
+  type DeadlineQueue,
   freePlacesOf,
+  type InferenceRequest,
   isBounded,
   type LevelStatus,
+  LinkedList,
   levelOf,
   placesLeft,
   policyOf,
-} from "./priority-queue.js";
+  type QueueTotals,
+  type RequestHolder,
+} from "@tritonjs/core/extension";
+import { type ModelDynamicBatching, queueFullError, timeoutError } from "@tritonjs/protocol";
+import { callerOf } from "./fair-shares.js";
+import type { DefaultLimits } from "./settings.js";
+import { dueOf, type Urgency, urgencyOf } from "./urgency.js";
 
 /** An order of the requests in a queue other than that of their deadlines. It is told of each change. */
 export interface RequestOrder {
@@ -41,7 +44,7 @@ export interface RequestOrder {
 export class UrgencyQueue implements BatcherQueue, RequestHolder {
   /** Always false: a request that is handed over could not be overtaken any more. */
   readonly allowsPrefetch = false;
-  rows = 0;
+  readonly totals: QueueTotals = { size: 0, rows: 0 };
   readonly #batching: ModelDynamicBatching;
   readonly #deadlines: DeadlineQueue;
   readonly #onExpired: () => void;
@@ -88,7 +91,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
 
   /** Place of the first request in the order. */
   headOrder(): number {
-    return this.datedCount > 0 ? this.dated(0).order : Number.POSITIVE_INFINITY;
+    return this.datedCount > 0 ? urgencyOf(this.dated(0)).order : Number.POSITIVE_INFINITY;
   }
 
   /** The level that names the class of a request. */
@@ -99,10 +102,6 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   /** True if the order is not that of deadlines. */
   get isFair(): boolean {
     return this.#rule !== undefined;
-  }
-
-  get size(): number {
-    return this.datedCount + this.patient.size;
   }
 
   get datedCount(): number {
@@ -168,7 +167,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     if (this.isFair) {
       for (let i = this.#dated.length - 1; i >= this.#first; i--) {
         const last = this.#dated[i]!;
-        if (last.order <= request.order) break;
+        if (urgencyOf(last).order <= urgencyOf(request).order) break;
         if (levelOf(this.#batching, last.priority) !== level) continue;
         last.cancel(queueFullError(last.id));
         return;
@@ -177,16 +176,17 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     throw queueFullError(request.id);
   }
 
-  #isPatient({ due }: InferenceRequest): boolean {
-    return due === Number.POSITIVE_INFINITY && this.#rule === undefined;
+  #isPatient(request: InferenceRequest): boolean {
+    return dueOf(request) === Number.POSITIVE_INFINITY && this.#rule === undefined;
   }
 
   /** Sets when a request is due, and its place in the order. */
   place(request: InferenceRequest): void {
-    request.ticket = this.#ticket++;
-    request.due = dueOf(request, this.#batching, this.#limits, this.#rule);
-    if (this.#rule === undefined) request.order = request.due;
-    else this.#rule.place(request);
+    const due = deadlineOf(request, this.#batching, this.#limits, this.#rule);
+    const { cost, start } = request.extra ?? {};
+    const urgency: Urgency = { due, order: due, ticket: this.#ticket++, share: undefined, charge: 0 };
+    request.extra = cost === undefined && start === undefined ? urgency : { ...urgency, cost, start };
+    this.#rule?.place(request);
   }
 
   get isQueue(): boolean {
@@ -202,9 +202,10 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
       }
       this.#sizes.set(level, (this.#sizes.get(level) ?? 0) + 1);
     }
-    this.rows += request.rows;
+    this.totals.size++;
+    this.totals.rows += request.rows;
     request.holder = this;
-    const { due } = request;
+    const due = dueOf(request);
     if (this.#isPatient(request)) {
       this.patient.push(request);
       return;
@@ -234,11 +235,12 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   }
 
   #remove(request: InferenceRequest): void {
-    if (request.settled && this.#now() >= request.due) this.#expired++;
+    if (request.settled && this.#now() >= dueOf(request)) this.#expired++;
     request.holder = undefined;
     request.queueDeadline?.cancel();
     request.queueDeadline = undefined;
-    this.rows -= request.rows;
+    this.totals.size--;
+    this.totals.rows -= request.rows;
     if (this.#bounded) {
       const level = levelOf(this.#batching, request.priority);
       this.#sizes.set(level, this.#sizes.get(level)! - 1);
@@ -250,7 +252,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   /** True for a request that runs after all others when its time is over: its level has the timeout action DELAY. */
   delays(request: InferenceRequest): boolean {
     const { timeoutAction } = policyOf(this.#batching, levelOf(this.#batching, request.priority));
-    return timeoutAction === "DELAY" && request.deadline !== request.due;
+    return timeoutAction === "DELAY" && request.deadline !== dueOf(request);
   }
 
   /** Gives up on the deadline of a request. */
@@ -261,16 +263,15 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
       this.#drop(request);
       this.patient.push(request);
     }
-    request.due = Number.POSITIVE_INFINITY;
+    urgencyOf(request).due = Number.POSITIVE_INFINITY;
   }
 
   #insert(request: InferenceRequest): void {
     const dated = this.#dated;
+    const { order, ticket } = urgencyOf(request);
     // Most often it is due last among those that wait.
     let at = dated.length;
-    if (at > this.#first && dated[at - 1]!.order > request.order) {
-      at = this.#lowerBound(request.order, request.ticket);
-    }
+    if (at > this.#first && urgencyOf(dated[at - 1]!).order > order) at = this.#lowerBound(order, ticket);
     if (at === dated.length) dated.push(request);
     else dated.splice(at, 0, request);
   }
@@ -289,7 +290,8 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
 
   #indexOf(request: InferenceRequest): number {
     if (this.#dated[this.#first] === request) return this.#first;
-    return this.#lowerBound(request.order, request.ticket);
+    const { order, ticket } = urgencyOf(request);
+    return this.#lowerBound(order, ticket);
   }
 
   /** Index of the first request that is not before this place in the order. */
@@ -299,7 +301,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     let high = dated.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      const one = dated[middle]!;
+      const one = urgencyOf(dated[middle]!);
       if (one.order < order || (one.order === order && one.ticket < ticket)) low = middle + 1;
       else high = middle;
     }
@@ -316,17 +318,17 @@ const COMPACT_AT = 256;
  *
  * @param rule knows the callers of requests in its own way
  */
-export function dueOf(
+export function deadlineOf(
   request: InferenceRequest,
   batching: ModelDynamicBatching,
   limits: DefaultLimits | undefined,
   rule?: Pick<RequestOrder, "nameOf">,
 ): number {
-  const { deadline, clientLimitMs, reserveMs, queueTimeoutMicroseconds: timeout, queueStart } = request;
+  const { deadline, clientLimitMs, queueTimeoutMicroseconds: timeout, queueStart } = request;
   let own = deadline ?? Number.POSITIVE_INFINITY;
   if (timeout > 0) own = Math.min(own, queueStart + timeout / 1000);
   if (clientLimitMs > 0) own = Math.min(own, queueStart + clientLimitMs);
-  if (own < Number.POSITIVE_INFINITY) return own - reserveMs;
+  if (own < Number.POSITIVE_INFINITY) return own;
   const limitMs = defaultLimitMs(request, batching, limits, rule);
   return limitMs > 0 ? queueStart + limitMs : Number.POSITIVE_INFINITY;
 }

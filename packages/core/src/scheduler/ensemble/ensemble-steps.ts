@@ -1,8 +1,8 @@
 import { type ModelConfig, matchesShape, NO_PARAMETERS, type Tensor, TritonError } from "@tritonjs/protocol";
-import type { InferenceRequest } from "../request/inference-request.js";
-import type { InferenceResponse } from "../request/inference-response.js";
-import { type SequencePlace, sequenceParameters } from "../request-info.js";
-import { copyTensor } from "../tensor-rows.js";
+import type { InferenceRequest } from "../../request/inference-request.js";
+import type { InferenceResponse } from "../../request/inference-response.js";
+import { type SequencePlace, sequenceParameters } from "../../request-info.js";
+import { copyTensor } from "../../tensor-rows.js";
 
 export interface PlannedStep {
   readonly index: number;

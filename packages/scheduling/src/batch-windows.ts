@@ -1,6 +1,6 @@
-import type { InferenceRequest } from "../request/inference-request.js";
+import type { InferenceRequest, QueuedRequestView } from "@tritonjs/core/extension";
 import type { InstanceTimes } from "./learned-times.js";
-import type { QueuedRequestView } from "./priority-queue.js";
+import { dueOf } from "./urgency.js";
 import type { UrgencyQueue } from "./urgency-queue.js";
 
 /*
@@ -40,7 +40,7 @@ export function windowFrom(
   before?: Window,
 ): Window {
   const first = queue.dated(from);
-  const inTime = times.largestWithin(first.due - now, enough);
+  const inTime = times.largestWithin(dueOf(first) - now, enough);
   const maxRows = Math.max(first.rows, Math.min(most, inTime));
   const reached = before !== undefined && before.to > from;
   let rows = reached ? before.rows - queue.dated(from - 1).rows : first.rows;
@@ -77,7 +77,7 @@ export function playOut(
     let soonest = 0;
     for (let i = 1; i < freeAt.length; i++) if (freeAt[i]! < freeAt[soonest]!) soonest = i;
     const at = freeAt[soonest]!;
-    const hasHope = ({ due, rows }: InferenceRequest) => at + times.expectedMs(rows) <= due;
+    const hasHope = (request: InferenceRequest) => at + times.expectedMs(request.rows) <= dueOf(request);
     if (next === undefined) {
       while (from < queue.datedCount && !hasHope(queue.dated(from))) from++;
       if (from === queue.datedCount) break;
@@ -113,7 +113,7 @@ export function fairBatch(
   let due = Number.POSITIVE_INFINITY;
   for (const request of list) {
     const grown = rows + request.rows;
-    const tightest = Math.min(due, request.due);
+    const tightest = Math.min(due, dueOf(request));
     if (requests.length > 0 && (grown > most || now + times.plannedMs(grown) > tightest)) break;
     requests.push(request);
     rows = grown;

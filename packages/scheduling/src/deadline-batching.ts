@@ -1,15 +1,22 @@
+import {
+  type BatchingRules,
+  type BatchPlan,
+  type BatchPlanner,
+  type Clock,
+  type InferenceRequest,
+  type InstanceGroup,
+  type ModelInstance,
+  type Payload,
+  type KnownLimits,
+  startOf,
+} from "@tritonjs/core/extension";
 import { errorWithoutStack, type TritonError } from "@tritonjs/protocol";
-import type { Payload } from "../batch/payload.js";
-import type { InstanceGroup } from "../instance/instance-group.js";
-import type { ModelInstance } from "../instance/model-instance.js";
-import type { LateCause } from "../observe/statistics.js";
-import type { InferenceRequest } from "../request/inference-request.js";
 import { BatchChoice, FAIR_REACH } from "./batch-choice.js";
-import { ListView } from "./batch-windows.js";
+import { ListView, msOf } from "./batch-windows.js";
 import type { FairShares } from "./fair-shares.js";
-import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
 import { LateCauses } from "./late-causes.js";
 import { type InstanceTimes, LearnedTimes } from "./learned-times.js";
+import { dueOf, urgencyOf } from "./urgency.js";
 import type { UrgencyQueue } from "./urgency-queue.js";
 
 /** A request without a deadline counts as due this long after its arrival, in milliseconds. */
@@ -18,8 +25,24 @@ export const PATIENCE_MS = 1000;
 const KEPT_LOSS = 0.995;
 /** Share of each batch that requests without a deadline get once they have waited for `PATIENCE_MS`. */
 const PATIENT_SHARE = 0.25;
+/** Least saving of time that makes waiting worthwhile, as a share of the time needed without waiting. */
+const WORTH_WAITING = 0.05;
 /** Age in milliseconds at which learned times are tried again: a request that they call hopeless then runs. */
 export const STALE_MS = 1000;
+
+/** What a {@link DeadlineBatching} works with. */
+interface DeadlineBatchingParts {
+  readonly queue: UrgencyQueue;
+  /** Rows of the largest batch. */
+  readonly maxRows: number;
+  readonly instances: InstanceGroup;
+  readonly clock: Clock;
+  readonly limits: Omit<KnownLimits, "lateCause">;
+  /** The order of the queue, where callers share the model. */
+  readonly shares: FairShares | undefined;
+  /** True for a target latency, which all requests have as their limit. Batches wait then only where that saves time. */
+  readonly hasTarget: boolean;
+}
 
 /**
  * Batches by deadline (`deadlines`). The batcher asks it three things: may a request come in, which requests are next,
@@ -32,28 +55,34 @@ export const STALE_MS = 1000;
  * ```
  */
 export class DeadlineBatching implements BatchPlanner {
-  readonly #queue: UrgencyQueue;
+  readonly queue: UrgencyQueue;
+  readonly limits: KnownLimits;
   readonly #maxRows: number;
   readonly #times: LearnedTimes;
   readonly #choice: BatchChoice;
   readonly #causes: LateCauses;
+  readonly #shares: FairShares | undefined;
+  readonly #hasTarget: boolean;
   /** Share of the requests that were lost lately. */
   #loss = 0;
   /** True once a request with a deadline has come. Until then, no request can be late, and no cause is looked for. */
   #hasDeadlines = false;
 
-  /** @param shares the order of the queue, where callers share the model */
-  constructor(
-    queue: UrgencyQueue,
-    maxRows: number,
-    instances: InstanceGroup,
-    private readonly shares?: FairShares,
-  ) {
-    this.#queue = queue;
+  constructor({ queue, maxRows, instances, clock, limits, shares, hasTarget }: DeadlineBatchingParts) {
+    this.queue = queue;
+    this.#hasTarget = hasTarget;
     this.#maxRows = maxRows;
     this.#times = new LearnedTimes(instances, maxRows);
     this.#choice = new BatchChoice(queue, maxRows, this.#times, instances, shares);
-    this.#causes = new LateCauses(this.#times, queue);
+    const causes = new LateCauses(this.#times, queue);
+    this.#causes = causes;
+    this.#shares = shares;
+    this.limits = { ...limits, lateCause: (request) => causes.causeOf(request, clock.now()) };
+  }
+
+  /** A request without a deadline joins the batch that waits. */
+  mayHurry(request: InferenceRequest): boolean {
+    return dueOf(request) < Number.POSITIVE_INFINITY;
   }
 
   started(instance: ModelInstance, payload: Payload, now: number): void {
@@ -64,8 +93,8 @@ export class DeadlineBatching implements BatchPlanner {
   ended(instance: ModelInstance, payload: Payload, now: number): void {
     if (this.#hasDeadlines) this.#causes.ended(payload, now);
     const takenMs = this.#times.ended(instance, payload, now);
-    if (takenMs !== undefined) this.shares?.timed(payload.requests, takenMs);
-    for (const { due } of payload.requests) if (now > due) this.#lost();
+    if (takenMs !== undefined) this.#shares?.timed(payload.requests, takenMs);
+    for (const request of payload.requests) if (now > dueOf(request)) this.#lost();
   }
 
   /**
@@ -74,7 +103,7 @@ export class DeadlineBatching implements BatchPlanner {
    * @throws TritonError UNAVAILABLE with `retryAfterMs`
    */
   admit(request: InferenceRequest, now: number): void {
-    const { due } = request;
+    const due = dueOf(request);
     this.#loss *= KEPT_LOSS;
     if (due < Number.POSITIVE_INFINITY) this.#hasDeadlines = true;
     if (!this.#hasDeadlines) return;
@@ -85,19 +114,17 @@ export class DeadlineBatching implements BatchPlanner {
     if (times === undefined || this.#isStale(now)) return;
     const idleInMs = this.#times.idleInMs(now);
     if (idleInMs.length === 0) return;
+    // A later retry would not help, and what was learnt has to be tested.
+    if (this.#hasTarget && idleInMs[0] === 0 && this.queue.totals.size === 0) return;
     const expectedMs =
       idleInMs[0]! + this.#queuedMs(request, times, idleInMs.length) + times.expectedMs(request.rows);
     if (now + expectedMs <= due) return;
-    if (this.#queue.delays(request)) {
-      request.due = Number.POSITIVE_INFINITY;
+    if (this.queue.delays(request)) {
+      urgencyOf(request).due = Number.POSITIVE_INFINITY;
       return;
     }
     this.#lost();
     throw hopelessError(request, due - now, expectedMs);
-  }
-
-  lateCause(request: InferenceRequest, now: number): LateCause {
-    return this.#causes.causeOf(request, now);
   }
 
   /**
@@ -106,13 +133,14 @@ export class DeadlineBatching implements BatchPlanner {
    * @returns undefined if no request is left
    */
   plan(given: BatchingRules, now: number): BatchPlan | undefined {
-    const queue = this.#queue;
+    const queue = this.queue;
     this.#loss += (1 - KEPT_LOSS) * queue.takeExpired();
     const times = this.#times.next;
     if (times === undefined) return { view: queue, rules: given };
     this.#choice.follow(times);
-    if (!this.#isStale(now)) this.#endHopeless(now, times);
-    if (queue.size === 0) return undefined;
+    const isTried = this.#hasTarget && queue.totals.size === 1;
+    if (!isTried && !this.#isStale(now)) this.#endHopeless(now, times);
+    if (queue.totals.size === 0) return undefined;
     const chosen = this.#choice.next(now, times, given.maxBatchSize, this.#loss);
     this.#endLeftOut(chosen.leftOut, chosen.rows, now, times);
     // Listeners of requests that were ended may have cancelled others.
@@ -131,13 +159,13 @@ export class DeadlineBatching implements BatchPlanner {
   }
 
   /**
-   * Milliseconds that a request waits for others in the order of shares. In the order of deadlines, requests without hope
-   * leave those behind them their place, so the queue in front says little.
+   * Milliseconds that a request waits for others in the order of shares, or where all have one limit. Otherwise requests
+   * without hope leave those behind them their place, so the queue in front says little.
    */
-  #queuedMs({ order }: InferenceRequest, times: InstanceTimes, instances: number): number {
-    const queue = this.#queue;
-    if (!queue.isFair) return 0;
-    return queue.countBefore(order) / times.topRowsPerMs / instances;
+  #queuedMs(request: InferenceRequest, times: InstanceTimes, instances: number): number {
+    const queue = this.queue;
+    if (!queue.isFair && !this.#hasTarget) return 0;
+    return queue.countBefore(urgencyOf(request).order) / times.topRowsPerMs / instances;
   }
 
   /** Nothing has run for a while, so what was learnt may be wrong by now. */
@@ -154,7 +182,7 @@ export class DeadlineBatching implements BatchPlanner {
    * is time for all.
    */
   #endHopeless(now: number, times: InstanceTimes): void {
-    const queue = this.#queue;
+    const queue = this.queue;
     const hopeless: InferenceRequest[] = [];
     // Behind these, requests of a fair queue expire by themselves.
     const most = queue.isFair
@@ -164,7 +192,7 @@ export class DeadlineBatching implements BatchPlanner {
     for (let i = 0; i < most; i++) {
       const request = queue.dated(i);
       const ms = isScarce ? times.expectedMs(request.rows) : times.leastMs(request.rows);
-      if (request.due < now + ms) hopeless.push(request);
+      if (dueOf(request) < now + ms) hopeless.push(request);
     }
     for (const request of hopeless) this.#end(request, now, times.expectedMs(request.rows));
   }
@@ -176,18 +204,18 @@ export class DeadlineBatching implements BatchPlanner {
     const endsAt = now + Math.min(times.expectedMs(rows), nextIdleMs);
     for (const request of requests) {
       const expectedMs = endsAt - now + times.expectedMs(request.rows);
-      if (request.due < now + expectedMs) this.#end(request, now, expectedMs);
+      if (dueOf(request) < now + expectedMs) this.#end(request, now, expectedMs);
     }
   }
 
   #end(request: InferenceRequest, now: number, expectedMs: number): void {
-    if (request.holder !== this.#queue) return;
-    if (this.#queue.delays(request)) {
-      this.#queue.delay(request);
+    if (request.holder !== this.queue) return;
+    if (this.queue.delays(request)) {
+      this.queue.delay(request);
       return;
     }
     this.#lost();
-    request.cancel(hopelessError(request, request.due - now, expectedMs));
+    request.cancel(hopelessError(request, dueOf(request) - now, expectedMs));
   }
 
   /** Adds requests without deadlines: as many as there is room for, and a share of the batch for those that waited long. */
@@ -196,7 +224,7 @@ export class DeadlineBatching implements BatchPlanner {
     maxRows: number,
     now: number,
   ): readonly InferenceRequest[] {
-    const { head } = this.#queue.patient;
+    const { head } = this.queue.patient;
     if (head === undefined) return dated;
     const batch: InferenceRequest[] = [];
     const late: InferenceRequest[] = [];
@@ -233,12 +261,21 @@ export class DeadlineBatching implements BatchPlanner {
     let rows = 0;
     let due = Number.POSITIVE_INFINITY;
     for (const request of batch) {
-      oldest = Math.min(oldest, request.batcherStart ?? request.queueStart);
-      due = Math.min(due, request.due);
+      oldest = Math.min(oldest, startOf(request));
+      due = Math.min(due, dueOf(request));
       rows += request.rows;
     }
     const slackMs = due - now - times.plannedMs(Math.min(this.#maxRows, 2 * rows));
-    return { waitMs: Math.min(oldest + maxQueueDelayMs - now, slackMs), oldest };
+    const waitMs = Math.min(oldest + maxQueueDelayMs - now, slackMs);
+    return { waitMs: this.#hasTarget && !this.#savesTime(rows, waitMs, now, times) ? 0 : waitMs, oldest };
+  }
+
+  /** True if requests are expected to join a batch while it waits, and that spares them much of their own batches. */
+  #savesTime(rows: number, waitMs: number, now: number, times: InstanceTimes): boolean {
+    const joining = Math.min(this.#choice.rowsPerMs(now, rows) * waitMs, this.#maxRows - rows);
+    const apartMs = times.expectedMs(rows) + joining * times.expectedMs(1);
+    const togetherMs = msOf(times, rows + joining);
+    return apartMs - togetherMs >= WORTH_WAITING * apartMs;
   }
 }
 

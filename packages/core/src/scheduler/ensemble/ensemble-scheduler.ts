@@ -1,14 +1,15 @@
 import { isDecoupled, type ModelConfig, type Tensor, TritonError, timeoutError } from "@tritonjs/protocol";
-import type { ComputeTimes, ModelStatistics } from "../observe/statistics.js";
+import type { ComputeTimes, ModelStatistics } from "../../observe/statistics.js";
 import type {
   InferenceRequest,
   RequestObserver,
   RequestRunner,
   RequestSender,
-} from "../request/inference-request.js";
-import type { InferenceResponse } from "../request/inference-response.js";
-import { copySequence, type SequencePlace, sequenceAfter } from "../request-info.js";
-import type { Clock } from "../system/clock.js";
+} from "../../request/inference-request.js";
+import type { InferenceResponse } from "../../request/inference-response.js";
+import { copySequence, type SequencePlace, sequenceAfter } from "../../request-info.js";
+import type { Clock } from "../../system/clock.js";
+import { isPartOfWork, type Scheduler, stoppedError } from "../scheduler.js";
 import {
   type EnsembleMember,
   EnsemblePlan,
@@ -21,7 +22,6 @@ import {
   sequenceOf,
   stepInputs,
 } from "./ensemble-steps.js";
-import { isPartOfWork, type Scheduler, stoppedError } from "./scheduler.js";
 
 /** Step size with which the time after a step is learnt: about the last 10 requests count. */
 const REST_STEP = 0.1;
@@ -34,7 +34,7 @@ export class EnsembleScheduler implements Scheduler {
   readonly queuedCount = 0;
   readonly version: string;
   readonly plan: EnsemblePlan;
-  readonly limits: readonly StepLimit[];
+  readonly stepLimits: readonly StepLimit[];
   /** Usual milliseconds from the end of each step to the answer, as requests with a time limit have shown. */
   readonly restMs: Float64Array;
   #stopped = false;
@@ -49,7 +49,7 @@ export class EnsembleScheduler implements Scheduler {
     this.version = String(version);
     this.plan = new EnsemblePlan(config);
     const limit = config.ensembleScheduling?.maxInflightRequests ?? 0;
-    this.limits = this.plan.steps.map(() => new StepLimit(limit));
+    this.stepLimits = this.plan.steps.map(() => new StepLimit(limit));
     this.restMs = new Float64Array(this.plan.steps.length);
   }
 
@@ -104,7 +104,7 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
   ) {
     this.#selection = ensemble.plan.select(request.requestedOutputs);
     this.#start = ensemble.clock.now();
-    if (request.hasLimit) this.#endedAt = [];
+    if (request.limitMs < Number.POSITIVE_INFINITY) this.#endedAt = [];
   }
 
   /** Starts the steps that need only the request's own inputs. */
@@ -140,7 +140,7 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
 
   #launch(step: PlannedStep, frame: StepFrame): void {
     const { source } = frame;
-    const limit = this.ensemble.limits[step.index]!;
+    const limit = this.ensemble.stepLimits[step.index]!;
     frame.active++;
     const waiting: WaitingStart = {
       start: () => {
@@ -153,6 +153,14 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
     source?.joinLine();
   }
 
+  /** Leaves the later steps the milliseconds that they usually take. */
+  #reserve(step: InferenceRequest, restMs: number): void {
+    const { request } = this;
+    if (restMs === 0 || request.limitMs === Number.POSITIVE_INFINITY) return;
+    const passedMs = this.ensemble.clock.now() - request.queueStart;
+    step.clientLimitMs = Math.max(1e-3, request.limitMs - passedMs - restMs);
+  }
+
   /** Sends a step its request. Returns false if it could not be sent, or its answer is not wanted any more. */
   #startStep(step: PlannedStep, frame: StepFrame): boolean {
     if (this.#over) return false;
@@ -163,7 +171,7 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
       const read = step.inputs.map(([, tensor]) => tensor);
       const sequence = sequenceOf(read, frame.tensors, this.request);
       const request = this.request.child(member.config.name, `${config.name}/${version}`, clock.now());
-      request.reserveMs += this.ensemble.restMs[step.index]!;
+      this.#reserve(request, this.ensemble.restMs[step.index]!);
       request.inputs = stepInputs(step, member.config, frame.tensors);
       request.requestedOutputs = this.#selection.requestedOutputs.get(step)!;
       if (member.takesSources) request.innerOutputs = this.#innerOutputs(step);
@@ -197,7 +205,7 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
     const { step, frame } = call;
     if (final) {
       this.#calls.delete(call);
-      this.ensemble.limits[step.index]!.release();
+      this.ensemble.stepLimits[step.index]!.release();
       if (this.#endedAt !== undefined) this.#endedAt[step.index] = this.ensemble.clock.now();
     }
     if (this.#over) return;

@@ -1,27 +1,14 @@
-import {
-  elementByteSize,
-  elementCount,
-  type ModelConfig,
-  Tensor,
-  type TritonError,
-} from "@tritonjs/protocol";
-import type { Tensors } from "../batch/batch-tensors.js";
-import { EqualInputsRule, Payload } from "../batch/payload.js";
-import { defaultDynamicBatching } from "../config/defaults.js";
-import { type DefaultLimits, deadlineSetting } from "../config/model-options.js";
-import { sequenceSlots } from "../config/sequence-batching.js";
-import type { InstanceGroup } from "../instance/instance-group.js";
-import type { ModelInstance } from "../instance/model-instance.js";
-import type { LateCause } from "../observe/statistics.js";
-import { InferenceRequest } from "../request/inference-request.js";
-import { NO_SEQUENCE } from "../request-info.js";
-import type { Clock, Timer } from "../system/clock.js";
-import { hopelessError, PATIENCE_MS, STALE_MS } from "./deadline-batching.js";
-import { LateCauses } from "./late-causes.js";
-import { LearnedTimes } from "./learned-times.js";
+import { elementByteSize, elementCount, Tensor, type TritonError } from "@tritonjs/protocol";
+import type { Tensors } from "../../batch/batch-tensors.js";
+import { EqualInputsRule, Payload } from "../../batch/payload.js";
+import type { ModelInstance } from "../../instance/model-instance.js";
+import type { LateCause } from "../../observe/statistics.js";
+import { InferenceRequest } from "../../request/inference-request.js";
+import { NO_SEQUENCE } from "../../request-info.js";
+import type { Timer } from "../../system/clock.js";
+import type { BatchedModel, SlotPlanner } from "../batcher.js";
 import { type SequenceHost, type Slot, SlotBatcher, type WaitingRequest } from "./sequence.js";
 import type { ControlInputs } from "./slot-batchers.js";
-import { dueOf } from "./urgency-queue.js";
 
 /**
  * The direct strategy at one instance: the slot of a sequence is its row of the batch. One batch runs at a time. The
@@ -31,21 +18,20 @@ import { dueOf } from "./urgency-queue.js";
 export class DirectBatcher extends SlotBatcher {
   readonly #controls: ControlInputs;
   #rules: DirectRules;
-  /** Set for a model with deadlines. */
-  readonly #deadlines: DirectDeadlines | undefined;
+  /** Set for a batcher that plans. */
+  readonly #planner: SlotPlanner | undefined;
   #lookDeferred = false;
   #timer: Timer | undefined;
 
-  /** @param instance the group of this one instance */
-  constructor(
-    config: ModelConfig,
-    instance: InstanceGroup,
-    host: SequenceHost,
-    controls: ControlInputs,
-    clock: Clock,
-  ) {
-    super(instance, host, clock);
+  /**
+   * @param model its group of instances has this one instance
+   * @param planner bounds the batches. @default only the slots do
+   */
+  constructor(model: BatchedModel, host: SequenceHost, controls: ControlInputs, planner?: SlotPlanner) {
+    super(model.instances, host, model.clock);
+    const { config } = model;
     this.#controls = controls;
+    this.#planner = planner;
     const { maxQueueDelayMicroseconds = 0, minimumSlotUtilization = 0 } =
       config.sequenceBatching?.direct ?? {};
     this.#rules = {
@@ -53,28 +39,23 @@ export class DirectBatcher extends SlotBatcher {
       minimumSlotUtilization,
       equalInputs: new EqualInputsRule(config),
     };
-    const setting = deadlineSetting(config);
-    if (setting !== undefined) {
-      const times = new LearnedTimes(instance, sequenceSlots(config));
-      this.#deadlines = new DirectDeadlines(times, setting);
-    }
   }
 
   started(instance: ModelInstance, payload: Payload): void {
-    this.#deadlines?.started(instance, payload, this.clock.now());
+    this.#planner?.started(instance, payload, this.clock.now());
   }
 
   ended(instance: ModelInstance, payload: Payload): void {
-    this.#deadlines?.ended(instance, payload, this.clock.now());
+    this.#planner?.ended(instance, payload, this.clock.now());
   }
 
   override arrived(request: InferenceRequest): void {
-    this.#deadlines?.arrived(request, this.clock.now());
+    this.#planner?.arrived(request, this.clock.now());
   }
 
   override lateCause(request: InferenceRequest): LateCause | undefined {
     const slot = this.slots.findIndex(({ sequence }) => sequence?.correlationId === request.correlationId);
-    return this.#deadlines?.lateCause(request, Math.max(0, slot) + 1, this.clock.now());
+    return this.#planner?.lateCause(request, Math.max(0, slot) + 1, this.clock.now());
   }
 
   /** Always 0: requests that leave their sequence run at once. */
@@ -112,11 +93,14 @@ export class DirectBatcher extends SlotBatcher {
     this.#timer?.cancel();
     if (this.host.held || this.instance.idleInstances === 0) return;
     const now = this.clock.now();
-    const limits = this.#deadlines?.look(this.slots, now);
-    for (const [slot, error] of limits?.hopeless ?? []) refuse(slot, error, this.host);
-    const slots = limits === undefined ? this.slots : this.slots.slice(0, limits.most);
+    const plan = this.#planner?.plan(
+      this.slots.map(({ sequence }) => sequence?.head),
+      now,
+    );
+    for (const [slot, error] of plan?.refused ?? []) refuse(this.slots[slot]!, error, this.host);
+    const slots = plan === undefined ? this.slots : this.slots.slice(0, plan.most);
     const heads = slots.map((slot) => this.host.head(slot));
-    const { rows, waitMs } = formDirectBatch(heads, now, this.#rules, this.slots.length, limits?.slackMs);
+    const { rows, waitMs } = formDirectBatch(heads, now, this.#rules, this.slots.length, plan?.slackMs);
     if (waitMs !== undefined) this.#timer = this.clock.setTimer(waitMs, () => this.#look());
     if (rows.length > 0) this.#run(rows);
   }
@@ -221,87 +205,6 @@ export function formDirectBatch(
     .map((head) => head !== undefined && (required === undefined || required.holdsFor(head.inputs)));
   return { rows };
 }
-
-/** Bounds that deadlines set on the next batch of the direct strategy. */
-interface DirectLimits {
-  /** Requests that cannot be in time even in the smallest batch with their slot, each with the error for it. */
-  readonly hopeless: readonly (readonly [Slot, TritonError])[];
-  /** Slots that may take part, from the lowest: more would make the tightest request late. */
-  readonly most: number;
-  /** Milliseconds that the batch may wait for further requests. */
-  readonly slackMs: number;
-}
-
-/**
- * Deadlines of ready requests in the direct strategy. A batch has a row for each slot up to the highest that takes part,
- * so a tight request in a low slot may leave the slots above it to the next batch.
- */
-class DirectDeadlines {
-  readonly #causes: LateCauses;
-
-  constructor(
-    private readonly times: LearnedTimes,
-    private readonly limits: DefaultLimits,
-  ) {
-    this.#causes = new LateCauses(times, NOTHING_BEFORE);
-  }
-
-  arrived(request: InferenceRequest, now: number): void {
-    request.due = dueOf(request, BY_DEFAULT, this.limits);
-    this.#causes.arrived(request, now);
-  }
-
-  started(instance: ModelInstance, payload: Payload, now: number): void {
-    this.#causes.started(payload, now);
-    this.times.started(instance, payload, now);
-  }
-
-  ended(instance: ModelInstance, payload: Payload, now: number): void {
-    this.#causes.ended(payload, now);
-    this.times.ended(instance, payload, now);
-  }
-
-  /** @param leastRows rows up to the slot of the request */
-  lateCause(request: InferenceRequest, leastRows: number, now: number): LateCause | undefined {
-    return this.#causes.causeOf(request, now, leastRows);
-  }
-
-  look(slots: readonly Slot[], now: number): DirectLimits {
-    const { lastEnd } = this.times;
-    // What was learnt long ago may be wrong by now.
-    const times = now - lastEnd > STALE_MS ? undefined : this.times.next;
-    const hopeless: (readonly [Slot, TritonError])[] = [];
-    let most = slots.length;
-    let [tightest, tightestSlot, needed] = [Number.POSITIVE_INFINITY, 0, 0];
-    for (const [i, slot] of slots.entries()) {
-      const head = slot.sequence?.head;
-      if (head === undefined) continue;
-      head.due = dueOf(head, BY_DEFAULT, this.limits);
-      // A slot that was left out, or whose request may wait for ever, takes part once it has waited for long.
-      if (now - head.queueStart > PATIENCE_MS) needed = i + 1;
-      if (times === undefined || head.due === Number.POSITIVE_INFINITY) continue;
-      const ms = times.expectedMs(i + 1);
-      if (now + ms > head.due) hopeless.push([slot, hopelessError(head, head.due - now, ms)]);
-      else if (head.due < tightest) [tightest, tightestSlot] = [head.due, i];
-    }
-    if (times === undefined || tightest === Number.POSITIVE_INFINITY) {
-      return { hopeless, most, slackMs: tightest };
-    }
-    most = Math.max(needed, tightestSlot + 1, Math.min(most, times.largestWithin(tightest - now)));
-    return { hopeless, most, slackMs: tightest - now - times.plannedMs(most) };
-  }
-}
-
-const BY_DEFAULT = defaultDynamicBatching();
-
-/** No request overtakes the next one of a slot. */
-const NOTHING_BEFORE = {
-  classLevelOf: ({ priority }: InferenceRequest) => priority,
-  countBefore: () => 0,
-  dated: (): never => {
-    throw new RangeError("expected no request before another, got an index");
-  },
-};
 
 /**
  * Refuses the next request of a sequence in a slot. The sequence goes on, unless the model now never sees its START or

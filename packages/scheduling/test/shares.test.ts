@@ -1,11 +1,11 @@
-import { batch, type ModelOptions, Triton, type TritonOptions } from "@tritonjs/core";
+import { batch, type ModelOptions, Triton } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { fairShares, type ShareOptions, scheduling } from "@tritonjs/scheduling";
 import { afterEach, describe, expect, it } from "vitest";
-import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
-import { outcomeOf, outcomesOf, thrownBy } from "../../../../test/support/outcome.js";
+import { echo, echoInputs, echoOutputs } from "../../../test/support/echo-model.js";
+import { outcomeOf, outcomesOf, thrownBy } from "../../../test/support/outcome.js";
 
 describe("shares", () => {
-  type ShareOptions = NonNullable<TritonOptions["shares"]>;
   const clock = new VirtualClock();
   let triton: Triton;
 
@@ -17,7 +17,7 @@ describe("shares", () => {
 
   /** A model that takes 10 ms for each batch of one row, and the values in the order in which it ran them. */
   async function bind(config: ModelOptions) {
-    triton = new Triton({ clock, allowCpuMetrics: false });
+    triton = new Triton({ clock, allowCpuMetrics: false, extensions: [scheduling()] });
     const ran: number[] = [];
     const handle = triton.bind({
       modelName: "echo",
@@ -37,7 +37,7 @@ describe("shares", () => {
 
   describe("shares", () => {
     it("let a caller with one request go before the many of another", async () => {
-      const { ran, send } = await bind({ batcher: { shares: { by: "caller" } } });
+      const { ran, send } = await bind({ batcher: fairShares({ by: "caller" }) });
       const sent = [...[1, 2, 3, 4, 5].map((value) => send(value, "a")), send(6, "b")];
       await clock.advance(100);
       expect(await outcomesOf(sent)).toEqual(Array(6).fill("done"));
@@ -46,7 +46,7 @@ describe("shares", () => {
 
     it("take the name of the caller from a function", async () => {
       const { ran, handle } = await bind({
-        batcher: { shares: { by: ({ priority }) => String(priority), weights: { "2": 100 } } },
+        batcher: fairShares({ by: ({ priority }) => String(priority), weights: { "2": 100 } }),
       });
       const sent = [1, 2, 3, 4].map((value) => echo(handle, value, { priority: 1 }));
       sent.push(...[5, 6, 7].map((value) => echo(handle, value, { priority: 2 })));
@@ -57,7 +57,7 @@ describe("shares", () => {
 
     it("refuse the request that would run last when the queue is full", async () => {
       const { ran, send } = await bind({
-        batcher: { shares: { by: "caller" }, defaultQueuePolicy: { maxQueueSize: 3 } },
+        batcher: fairShares({ by: "caller", defaultQueuePolicy: { maxQueueSize: 3 } }),
       });
       const many = [1, 2, 3, 4].map((value) => outcomeOf(send(value, "a")));
       await clock.settle();
@@ -83,42 +83,34 @@ describe("shares", () => {
     });
 
     it("are part of the configuration, and exclude settings that contradict them", async () => {
-      const { handle } = await bind({ batcher: { shares: { by: "x-tenant", weights: { gold: 3 } } } });
+      const { handle } = await bind({ batcher: fairShares({ by: "x-tenant", weights: { gold: 3 } }) });
       expect(handle.config().parameters).toEqual({
         shares_by: { stringValue: "x-tenant" },
         shares_weights: { stringValue: "gold=3" },
       });
-      const other = (batcher: ModelOptions["batcher"]) =>
+      const other = (batcher: ModelOptions["batcher"], parameters = {}) =>
         thrownBy(() =>
           triton.bind({
             modelName: "other",
             inputs: echoInputs,
             outputs: echoOutputs,
             inferFunc: batch<typeof echoInputs, typeof echoOutputs>(({ x }) => ({ y: x })),
-            config: { batcher },
+            config: { batcher, parameters },
           }),
         );
-      expect(other({ shares: { by: "caller" }, targetLatencyMs: 5 })).toContain(
-        "model 'other' has shares and a target latency: leave one of them out",
-      );
-      expect(other({ shares: { by: "caller", weights: { a: 0 } } })).toContain(
+      expect(other(fairShares({ by: "caller", weights: { a: 0 } }))).toContain(
         "share of caller 'a' of model 'other': expected a weight above 0, got 0",
       );
-      expect(other({ shares: { by: "caller" }, batchBy: () => 1 })).toContain(
-        "config.batcher.batchBy and config.batcher.shares are both given: leave one of them out",
+      expect(other({ batchBy: () => 1 }, { shares_by: "caller" })).toContain(
+        "model 'other' has two batchers, 'batchBy' and 'deadlines': leave one of them out",
       );
     });
   });
 
   describe("shares over all models", () => {
     /** Two models that take 10 ms for each request, and the values in the order in which they ran. */
-    async function bindBoth(options: TritonOptions = {}) {
-      triton = new Triton({
-        clock,
-        allowCpuMetrics: false,
-        shares: { by: "caller" },
-        ...options,
-      });
+    async function bindBoth(shares: ShareOptions = { by: "caller" }) {
+      triton = new Triton({ clock, allowCpuMetrics: false, extensions: [scheduling({ shares })] });
       const ran: number[] = [];
       const handles = ["one", "two"].map((modelName) =>
         triton.bind({
@@ -167,13 +159,13 @@ describe("shares", () => {
     });
 
     it("show in the configurations of the models, and leave models with shares of their own alone", async () => {
-      const { handles } = await bindBoth({ shares: { by: "x-tenant", weights: { gold: 2 } } });
+      const { handles } = await bindBoth({ by: "x-tenant", weights: { gold: 2 } });
       const own = triton.bind({
         modelName: "own",
         inputs: echoInputs,
         outputs: echoOutputs,
         inferFunc: batch<typeof echoInputs, typeof echoOutputs>(({ x }) => ({ y: x })),
-        config: { batcher: { shares: { by: "other" } } },
+        config: { batcher: fairShares({ by: "other" }) },
       });
       await own.ready();
       const named = (handle: { config(): { parameters: unknown } }) => handle.config().parameters;
@@ -186,7 +178,8 @@ describe("shares", () => {
 
     it("are checked when the server is made", () => {
       triton = new Triton({ clock });
-      const make = (shares: object) => new Triton({ clock, shares: shares as ShareOptions });
+      const make = (shares: object) =>
+        new Triton({ clock, extensions: [scheduling({ shares: shares as ShareOptions })] });
       expect(() => make({ by: "caller", weights: { a: 0 } })).toThrow(
         "shares.weights of caller 'a': expected a number above 0, got 0",
       );

@@ -6,29 +6,22 @@ import {
   TritonError,
   toNdArray,
 } from "@tritonjs/protocol";
-import type { CutOutput, MaskInput, PaddingRules } from "../batch/batch-layout.js";
-import type { Payload } from "../batch/payload.js";
+import type { CutOutput, MaskInput, PaddingRules } from "../../batch/batch-layout.js";
 import {
   type BatchingRequest,
   type BatchKey,
-  hasDeadlines,
   PAD_INPUTS,
   padSetting,
-  type ShareOptions,
-  sharedBy,
-  targetLatencyMs,
   type VariableLengthOptions,
-} from "../config/model-options.js";
-import type { InstanceGroup } from "../instance/instance-group.js";
-import type { ModelInstance } from "../instance/model-instance.js";
-import type { InferenceRequest } from "../request/inference-request.js";
-import { requestInfo } from "../request-info.js";
-import type { Clock, DeadlineQueue } from "../system/clock.js";
-import { elementOf } from "../tensor-rows.js";
-import { DynamicBatchScheduler, OrderedResponses } from "./dynamic-batch-scheduler.js";
-import type { ShareLedger } from "./fair-shares.js";
-import { freePlacesOf, Heap, type LevelStatus, type QueueTotals } from "./priority-queue.js";
-import { ArrivalHold, type Scheduler } from "./scheduler.js";
+} from "../../config/model-options.js";
+import type { InferenceRequest } from "../../request/inference-request.js";
+import { requestInfo } from "../../request-info.js";
+import { elementOf } from "../../tensor-rows.js";
+import type { BatchedModel } from "../batcher.js";
+import { ArrivalHold, type LevelStatus, type Scheduler } from "../scheduler.js";
+import { DynamicBatchScheduler } from "./dynamic-batch-scheduler.js";
+import { OrderedResponses } from "./ordered-responses.js";
+import { freePlacesOf, Heap, type QueueTotals } from "./priority-queue.js";
 
 /** Number of idle groups that may be kept before a sweep. */
 const IDLE_GROUPS = 64;
@@ -58,21 +51,15 @@ export class GroupingScheduler implements Scheduler {
   #stopped = false;
   #sweepAt = IDLE_GROUPS;
   readonly #hold: ArrivalHold;
+  readonly #model: BatchedModel;
 
-  constructor(
-    private readonly config: ModelConfig,
-    private readonly instances: InstanceGroup,
-    private readonly clock: Clock,
-    private readonly deadlines: DeadlineQueue,
-    private readonly grouping: BatchGrouping,
-    private readonly padded: ReadonlySet<string>,
-    holdUntil = 0,
-    private readonly shares?: ShareOptions,
-    private readonly ledger?: ShareLedger,
-  ) {
+  /** @param model its requests are classified by a key */
+  constructor(model: BatchedModel) {
+    const { config, holdUntil = 0 } = model;
     this.mergeAfterMs = config.dynamicBatching!.maxQueueDelayMicroseconds / 1000;
     this.maxBatchSize = config.maxBatchSize;
     this.#hold = new ArrivalHold(holdUntil);
+    this.#model = model;
   }
 
   get queuedCount(): number {
@@ -95,13 +82,13 @@ export class GroupingScheduler implements Scheduler {
 
   /** Size limits apply to all groups together. */
   freePlaces(priority?: number): number {
-    const batching = this.config.dynamicBatching!;
+    const batching = this.#model.config.dynamicBatching!;
     return freePlacesOf(batching, (level) => this.#levels.get(level)?.size ?? 0, priority);
   }
 
   enqueue(request: InferenceRequest, isMoved = false): void {
-    classifyRequest(request, this.grouping);
-    this.#groupOf(request.batchKey).enqueue(request, isMoved);
+    this.#model.classify!(request);
+    this.#groupOf(request.extra?.key).enqueue(request, isMoved);
     if (this.#hold.isOver) return;
     this.#hold.arrived();
     if (!this.#hold.isOver) return;
@@ -126,15 +113,6 @@ export class GroupingScheduler implements Scheduler {
     }
   }
 
-  /** Only a batcher with a target latency or deadlines times executions, and it is the only group then. */
-  started(instance: ModelInstance, payload: Payload): void {
-    this.#groups.get(undefined)?.started(instance, payload);
-  }
-
-  ended(instance: ModelInstance, payload: Payload): void {
-    this.#groups.get(undefined)?.ended(instance, payload);
-  }
-
   stop(): void {
     this.#stopped = true;
     this.#hold.end();
@@ -143,7 +121,7 @@ export class GroupingScheduler implements Scheduler {
 
   failQueued(error: TritonError): void {
     for (const group of this.#groups.values()) group.failQueued(error);
-    this.instances.failQueued(error);
+    this.#model.instances.failQueued(error);
   }
 
   #giveSlots(): void {
@@ -166,28 +144,13 @@ export class GroupingScheduler implements Scheduler {
     const known = this.#groups.get(key);
     if (known !== undefined) return known;
     this.#sweep();
-    const { config, instances, clock, deadlines, padded } = this;
-    const { maxBatchCost } = this.grouping;
-    const onChange = () => this.#changed(group);
-    const { shares, ledger } = this;
-    const share = {
-      maxBatchCost,
-      padded,
-      shares,
-      ledger,
+    const holdUntil = this.#hold.isOver ? 0 : Number.POSITIVE_INFINITY;
+    const model: BatchedModel = { ...this.#model, holdUntil, classify: undefined };
+    const group: DynamicBatchScheduler = new DynamicBatchScheduler(model, undefined, {
       levels: this.#levels,
       ordered: this.#ordered,
-      onChange,
-    };
-    const held = this.#hold.isOver ? 0 : Number.POSITIVE_INFINITY;
-    const group: DynamicBatchScheduler = new DynamicBatchScheduler(
-      config,
-      instances,
-      clock,
-      deadlines,
-      held,
-      share,
-    );
+      onChange: () => this.#changed(group),
+    });
     if (this.#stopped) group.stop();
     this.#groups.set(key, group);
     return group;
@@ -221,15 +184,14 @@ function mergeLevels(a: LevelStatus, b: LevelStatus): LevelStatus {
  * @throws TritonError INVALID_ARG for this request alone: if a function throws or returns an invalid value, or the cost
  * exceeds the limit of a batch.
  */
-function classifyRequest(request: InferenceRequest, grouping: BatchGrouping): void {
-  const { batchBy, cost, maxBatchCost } = grouping;
+export function classifyRequest(request: InferenceRequest, grouping: BatchGrouping): void {
+  const { batchBy, cost: costOf, maxBatchCost } = grouping;
   const view = batchingRequest(request);
-  if (batchBy !== undefined) request.batchKey = checkedKey(request, ask(request, "batchBy", batchBy, view));
-  if (cost === undefined) return;
-  request.batchCost = checkedCost(request, ask(request, "cost", cost, view));
-  if (maxBatchCost !== undefined && request.batchCost > maxBatchCost) {
-    throw refusal(request, "cost", `: expected at most ${maxBatchCost}, got ${request.batchCost}`);
-  }
+  const key = batchBy && checkedKey(request, ask(request, "batchBy", batchBy, view));
+  const cost = costOf === undefined ? 0 : checkedCost(request, ask(request, "cost", costOf, view));
+  request.extra = { key, cost };
+  if (costOf === undefined || maxBatchCost === undefined || cost <= maxBatchCost) return;
+  throw refusal(request, "cost", `: expected at most ${maxBatchCost}, got ${cost}`);
 }
 
 function ask<T>(
@@ -354,15 +316,6 @@ export function planVariableLength(
   );
   const problems = [
     ...groupingProblems(options),
-    ...(batchBy !== undefined && targetLatencyMs(config) !== undefined
-      ? ["config.batcher.batchBy and config.batcher.targetLatencyMs are both given: leave one of them out"]
-      : []),
-    ...(batchBy !== undefined && sharedBy(config) !== undefined
-      ? ["config.batcher.batchBy and config.batcher.shares are both given: leave one of them out"]
-      : []),
-    ...(batchBy !== undefined && hasDeadlines(config)
-      ? ["config.batcher.batchBy and config.batcher.deadlines are both given: leave one of them out"]
-      : []),
     ...padProblems(pad, config),
     ...[...masks, ...cuts]
       .filter(({ sourceInput }) => !padded.has(sourceInput))

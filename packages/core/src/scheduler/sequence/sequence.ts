@@ -1,10 +1,10 @@
 import { errorFor, type TritonError } from "@tritonjs/protocol";
-import type { InstanceGroup, InstanceUser } from "../instance/instance-group.js";
-import type { LateCause } from "../observe/statistics.js";
-import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
-import type { EvictionReason, SequenceInfo } from "../request-info.js";
-import type { Clock, Deadline, DeadlineQueue } from "../system/clock.js";
-import { Heap, type QueueTotals, RequestQueue } from "./priority-queue.js";
+import type { InstanceGroup, InstanceUser } from "../../instance/instance-group.js";
+import type { LateCause } from "../../observe/statistics.js";
+import type { InferenceRequest, RequestHolder } from "../../request/inference-request.js";
+import type { EvictionReason, SequenceInfo } from "../../request-info.js";
+import type { Clock, Deadline, DeadlineQueue } from "../../system/clock.js";
+import { Heap, type QueueTotals, RequestQueue } from "../dynamic/priority-queue.js";
 
 export interface Slot {
   readonly batcher: SlotBatcher;

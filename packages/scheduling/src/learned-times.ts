@@ -1,7 +1,4 @@
-import type { Payload } from "../batch/payload.js";
-import type { InstanceGroup } from "../instance/instance-group.js";
-import type { ModelInstance } from "../instance/model-instance.js";
-import type { InferenceRequest } from "../request/inference-request.js";
+import type { InferenceRequest, InstanceGroup, ModelInstance, Payload } from "@tritonjs/core/extension";
 
 /** Number of observed batches before durations are predicted. */
 export const ENOUGH_OBSERVATIONS = 5;
