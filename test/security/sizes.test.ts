@@ -274,7 +274,7 @@ describe("the sources", () => {
       "reads the parameters of all models, which its extension declares",
     "backends/src/classes/index.ts": "hands all parameters to the class of a model",
     "backends/src/classes/model-settings.ts": "writes parameters of settings that are on disk",
-    "backends/src/onnxruntime/native-values.ts": "has a function of that name",
+    "backends/src/onnxruntime/native/native-values.ts": "has a function of that name",
     "backends/src/python/complete-with-python.ts": "writes parameters",
     "backends/src/python/index.ts": "writes parameters of the program",
     "backends/python/tritonjs_class/model.py": "hands all parameters to the class of a model",

@@ -1,6 +1,7 @@
 import type { Extension, Gpus } from "@tritonjs/core/extension";
 import { GpuMetrics, poolFamilies } from "./gpu-metrics.js";
-import { type GpuPlacement, MachineGpus, poolsOf, ServerGpus } from "./server-gpus.js";
+import { poolsOf } from "./pools-of.js";
+import { type GpuPlacement, MachineGpus, ServerGpus } from "./server-gpus.js";
 
 /*
  * `@tritonjs/backends/gpu`: NVIDIA's GPUs for instances, memory for tensors on them, and their metrics.

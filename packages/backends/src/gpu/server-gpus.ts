@@ -97,8 +97,3 @@ export class ServerGpus implements Gpus {
 export function listedGpus(numbers: readonly number[]): Gpus {
   return { numbers: numbers.length === 0 ? undefined : numbers };
 }
-
-/** The pools of memory of a server for tensors on its GPUs; undefined without `gpu()`. */
-export function poolsOf(gpus: (Gpus & { readonly pools?: CudaPools }) | undefined): CudaPools | undefined {
-  return gpus?.pools;
-}

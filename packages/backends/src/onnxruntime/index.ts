@@ -19,8 +19,8 @@ import { ONNX_OPTION_TYPES, type OnnxRuntimeOptions, onnxOptionsOf, quoted } fro
 import { ONNX_PARAMETERS, PROVIDER_OPTIONS } from "./onnx-parameters.js";
 import { precisionForm, requestedPrecision } from "./precision-form.js";
 
-export { describeLibraries, diagnoseGpus } from "./diagnose-gpus.js";
-export { type GpuFinding, hasNothingOfNvidia } from "./gpu-doctor.js";
+export { describeLibraries, diagnoseGpus, hasNothingOfNvidia } from "./examined-gpus.js";
+export type { GpuFinding } from "./native/gpu-doctor.js";
 export { hashOfModel } from "./onnx-file.js";
 export type { OnnxEngine, OnnxRuntimeOptions } from "./onnx-options.js";
 export { OnnxSession, type OnnxSessionOptions, openSession } from "./onnx-session.js";

@@ -7,12 +7,12 @@ import {
 } from "@tritonjs/core/backend";
 import { joinInputsIn, requestedBy, type Tensors, totalRows } from "@tritonjs/core/internal";
 import { errorFor, type ModelConfig, type Tensor, TritonError } from "@tritonjs/protocol";
-import { poolsOf } from "../gpu/server-gpus.js";
-import { BoundRun } from "./bound-run.js";
+import { poolsOf } from "../gpu/pools-of.js";
 import { withDefaults } from "./default-inputs.js";
-import { NativeRun } from "./native-run.js";
-import type { NativeModel } from "./native-session.js";
-import type { OrtApi } from "./ort-c-api.js";
+import type { BoundRun } from "./native/bound-run.js";
+import type { NativeRun } from "./native/native-run.js";
+import type { NativeModel } from "./native/native-session.js";
+import type { OrtApi } from "./native/ort-c-api.js";
 import { neededOutputs } from "./ort-session.js";
 import { scalarOutputs } from "./ort-tensors.js";
 
@@ -36,7 +36,7 @@ export class NativeExecutor implements Executor {
   #onIdle: (() => void) | undefined;
 
   constructor(
-    private readonly model: NativeModel,
+    private readonly model: Promise<NativeModel>,
     private readonly api: OrtApi,
     private readonly context: ExecutorContext,
   ) {
@@ -56,18 +56,22 @@ export class NativeExecutor implements Executor {
 
   async #open(): Promise<void> {
     try {
-      const session = await this.model.acquire(this.api);
-      const data = this.model.data();
-      this.#run =
-        session.deviceMemory === undefined
-          ? new NativeRun(session, data, this.#config)
-          : new BoundRun(session, data, this.#config, poolsOf(this.context.gpus));
+      const model = await this.model;
+      const session = await model.acquire(this.api);
+      const data = model.data();
+      if (session.deviceMemory === undefined) {
+        const { NativeRun } = await import("./native/native-run.js");
+        this.#run = new NativeRun(session, data, this.#config);
+      } else {
+        const { BoundRun } = await import("./native/bound-run.js");
+        this.#run = new BoundRun(session, data, this.#config, poolsOf(this.context.gpus));
+      }
       const { version: onnxRuntime, file: library } = this.api;
       const [executionProvider] = session.providers;
       this.#properties = { executionProvider: executionProvider!, engine: "native", onnxRuntime, library };
       addToExit(this);
     } finally {
-      await this.model.dropOpened();
+      await (await this.model).dropOpened();
     }
   }
 
@@ -100,7 +104,8 @@ export class NativeExecutor implements Executor {
 
   async stop(): Promise<void> {
     await this.#starting?.catch(() => {});
-    await this.model.dropOpened();
+    const model = await this.model;
+    await model.dropOpened();
     const run = this.#run;
     if (run === undefined) return;
     this.end(this.#stopped());
@@ -108,7 +113,7 @@ export class NativeExecutor implements Executor {
     if (this.#isRunning) await new Promise<void>((resolve) => (this.#onIdle = resolve));
     removeFromExit(this);
     run.close();
-    await this.model.release();
+    await model.release();
   }
 
   /** Ends the running batch with an error, which its open requests get. */

@@ -32,8 +32,9 @@ import {
   readOnnxFile,
   type SessionTensors,
 } from "./describe-onnx-model.js";
+import type { NativeModel } from "./native/native-session.js";
+import { loadOrtApi, type OrtApi, PARALLEL_RUNS } from "./native/ort-c-api.js";
 import { NativeExecutor } from "./native-executor.js";
-import { describeSession, NativeModel, PARALLEL_RUNS } from "./native-session.js";
 import {
   nativeOnly,
   ONNX_ENGINES,
@@ -42,7 +43,6 @@ import {
   quoted,
   type SessionData,
 } from "./onnx-options.js";
-import { loadOrtApi, type OrtApi } from "./ort-c-api.js";
 import { needsProcess, providerName, providersFor, sessionOptions } from "./ort-session.js";
 import { shortNames } from "./provider-names.js";
 
@@ -58,7 +58,7 @@ export class OnnxBackend implements Backend {
   /** Options that only the engine `native` can follow, for texts. */
   readonly #nativeOnly: readonly string[];
   /** A session for each GPU, and one for the CPU. */
-  readonly #native = new Map<number, NativeModel>();
+  readonly #native = new Map<number, Promise<NativeModel>>();
   /** Inputs with a default that the configuration makes optional. */
   #defaultInputs: readonly string[] = [];
   #file: OnnxFile | undefined;
@@ -109,7 +109,8 @@ export class OnnxBackend implements Backend {
     if (!lacksShapes(this.#readFile())) this.#describeFile("api" in chosen);
     this.#defaultInputs = defaultInputsOf(this.#readFile(), config);
     if ("api" in chosen) {
-      const session = await this.#nativeModel(device, config.name).open(chosen.api);
+      const { describeSession } = await import("./native/native-session.js");
+      const session = await (await this.#nativeModel(device, config.name)).open(chosen.api);
       return describeOnnxModel(this.#model, describeSession(session), this.#readFile(), true);
     }
     const program = this.#program(device, planned.length);
@@ -124,7 +125,7 @@ export class OnnxBackend implements Backend {
 
   async close(): Promise<void> {
     await this.#opened?.close();
-    await Promise.all([...this.#native.values()].map((model) => model.dropOpened()));
+    await Promise.all([...this.#native.values()].map(async (model) => (await model).dropOpened()));
   }
 
   createExecutor(context: ExecutorContext): Executor {
@@ -169,14 +170,13 @@ export class OnnxBackend implements Backend {
   }
 
   /** The model on a device: instances on one device share a session. */
-  #nativeModel(device: InstancePlace, name: string): NativeModel {
+  #nativeModel(device: InstancePlace, name: string): Promise<NativeModel> {
     const key = device.kind === "KIND_GPU" ? device.id : CPU;
     let model = this.#native.get(key);
     if (model === undefined) {
-      model = new NativeModel(
-        () => this.#sessionData(device, 1),
-        (text) => this.#warn(`model '${name}': ${text}`),
-      );
+      const data = () => this.#sessionData(device, 1);
+      const warn = (text: string) => this.#warn(`model '${name}': ${text}`);
+      model = import("./native/native-session.js").then(({ NativeModel }) => new NativeModel(data, warn));
       this.#native.set(key, model);
     }
     return model;

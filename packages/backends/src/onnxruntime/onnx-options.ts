@@ -1,7 +1,7 @@
 import { definedMembers, errorFor, keyList, type ModelConfig, optionTypes } from "@tritonjs/protocol";
 import { graphSpecs } from "./cuda-graphs.js";
+import type { GlobalThreads } from "./native/ort-c-api.js";
 import { CUDA_PARAMETERS, ONNX_PARAMETERS, SHRINKAGE } from "./onnx-parameters.js";
-import type { GlobalThreads } from "./ort-c-api.js";
 import { canonicalName, type ExecutionProvider, isKnownProvider } from "./provider-names.js";
 
 /**

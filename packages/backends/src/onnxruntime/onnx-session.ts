@@ -13,7 +13,7 @@ import {
 } from "@tritonjs/protocol";
 import type { InferenceSession } from "onnxruntime-node";
 import { describeOnnxModel, lacksShapes, readOnnxFile } from "./describe-onnx-model.js";
-import { DirectRun } from "./direct-run.js";
+import type { DirectRun } from "./native/direct-run.js";
 import type { NativeOptions, OnnxRuntimeOptions } from "./onnx-options.js";
 import { openSessionOf, providerName, providersFor, sessionOptions } from "./ort-session.js";
 import { fromResults, sessionTensors, toFeeds } from "./ort-tensors.js";
@@ -114,7 +114,7 @@ export class OnnxSession {
     const direct = inPlace ? await openDirect(data, warn) : undefined;
     const { session, provider } =
       direct === undefined ? await openSessionOf(data, warn) : { session: direct, provider: "cpu" };
-    const tensors = session instanceof DirectRun ? session.description : sessionTensors(session);
+    const tensors = isDirect(session) ? session.description : sessionTensors(session);
     const { inputs, outputs } = describeOnnxModel(model, tensors, described);
     return new OnnxSession(session, provider, inputs, outputs);
   }
@@ -138,7 +138,7 @@ export class OnnxSession {
 
   /** True if outputs can be written over inputs, so that `runTensors` takes their memory. */
   get writesInPlace(): boolean {
-    return this.#session instanceof DirectRun;
+    return isDirect(this.#session);
   }
 
   /**
@@ -156,8 +156,7 @@ export class OnnxSession {
     into: ReadonlyMap<string, Tensor> = new Map(),
   ): Promise<Map<string, Tensor>> {
     const session = this.#session;
-    if (!(session instanceof DirectRun))
-      return fromResults(await session.run(toFeeds(inputs, this.#scalars), names));
+    if (!isDirect(session)) return fromResults(await session.run(toFeeds(inputs, this.#scalars), names));
     // As with onnxruntime-node, messages are received between two runs.
     await new Promise((resolve) => setImmediate(resolve));
     const shaped = [...inputs].map(([name, tensor]): [string, Tensor] => [
@@ -194,6 +193,10 @@ export class OnnxSession {
   }
 }
 
+function isDirect(session: InferenceSession | DirectRun): session is DirectRun {
+  return "description" in session;
+}
+
 /** Opens a session that writes in place; undefined where none can be had. */
 async function openDirect(
   data: Parameters<typeof DirectRun.open>[0],
@@ -201,6 +204,7 @@ async function openDirect(
 ): Promise<DirectRun | undefined> {
   if (data.isWasm || providerName(data.providers[0]!) !== "cpu") return undefined;
   try {
+    const { DirectRun } = await import("./native/direct-run.js");
     return await DirectRun.open(data, warn);
   } catch (error) {
     const { reason } = TritonError.from(error);

@@ -16,7 +16,6 @@ import type { InferenceSession } from "onnxruntime-node";
 import { disableTelemetry } from "../onnx-telemetry.js";
 import { externalDataEntry, takeDefaults, withDefaults } from "./default-inputs.js";
 import { describeOnnxModel, type SessionTensors } from "./describe-onnx-model.js";
-import { advice } from "./gpu-doctor.js";
 import { externalLocations, modelLabel } from "./onnx-file.js";
 import {
   type NativeOptions,
@@ -87,6 +86,7 @@ export async function createSession(
       failure = error;
       const next = chain[i + 1];
       if (next !== undefined) {
+        const { advice } = await import("./native/gpu-doctor.js");
         warn(
           `execution provider '${providerName(provider)}' cannot be used: ${messageOf(error)}${advice(providerName(provider), undefined)}; trying '${providerName(next)}'`,
         );

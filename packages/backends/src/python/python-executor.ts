@@ -26,7 +26,7 @@ import {
   type Tensor,
   TritonError,
 } from "@tritonjs/protocol";
-import { poolsOf } from "../gpu/server-gpus.js";
+import { poolsOf } from "../gpu/pools-of.js";
 import { readTensors } from "./frames.js";
 import { type GpuPlace, PythonGpuMemory } from "./gpu-memory.js";
 import {

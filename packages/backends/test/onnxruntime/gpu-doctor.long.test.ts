@@ -3,7 +3,7 @@ import { diagnoseGpus } from "@tritonjs/backends/onnxruntime";
 import { describe, expect, it } from "vitest";
 import { cutLibrary, ELF_ARM64, ELF_X64, elfLibrary } from "../../../../test/support/elf-library.js";
 import { type RepositoryFiles, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
-import type { ExaminedMachine } from "../../src/onnxruntime/gpu-doctor.js";
+import type { ExaminedMachine } from "../../src/onnxruntime/native/gpu-doctor.js";
 
 const triplet = process.arch === "arm64" ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
 const [other, otherName] = process.arch === "arm64" ? [ELF_X64, "x64"] : [ELF_ARM64, "arm64"];

@@ -10,17 +10,17 @@ import { identityOnnx } from "../../../../../test/support/onnx-models.js";
 import { outcomeOf } from "../../../../../test/support/outcome.js";
 import { RepositoryOnDisk } from "../../../../../test/support/repository-on-disk.js";
 import type { Koffi } from "../../../../core/src/optional-packages.js";
-import { preloadCuda } from "../../../src/onnxruntime/cuda-libraries.js";
-import { faultOfLibraryFile, foreignLibc } from "../../../src/onnxruntime/library-file.js";
-import { ShapePrediction } from "../../../src/onnxruntime/native-values.js";
-import { bindOrtApi, loadOrtApi } from "../../../src/onnxruntime/ort-c-api.js";
+import { preloadCuda } from "../../../src/onnxruntime/native/cuda-libraries.js";
+import { faultOfLibraryFile, foreignLibc } from "../../../src/onnxruntime/native/library-file.js";
+import { ShapePrediction } from "../../../src/onnxruntime/native/native-values.js";
+import { bindOrtApi, loadOrtApi } from "../../../src/onnxruntime/native/ort-c-api.js";
 import {
   chooseLibrary,
   findLibraries,
   type LibraryPlaces,
   placesOfMachine,
   pythonFolders,
-} from "../../../src/onnxruntime/ort-library.js";
+} from "../../../src/onnxruntime/native/ort-library.js";
 
 const model = identityOnnx("FLOAT", ["n"]);
 

@@ -257,7 +257,7 @@ describe.skipIf(cCompiler === undefined)(`CUDA graphs of ONNX Runtime${withoutCo
   it("need a version of ONNX Runtime that tells them apart", async () => {
     triton = new Triton({ logger });
     const old = { ...recording.api, apiVersion: 17, version: "1.17.3", file: "/old/libonnxruntime.so" };
-    const { loadedLibraries } = await import("../../../src/onnxruntime/ort-c-api.js");
+    const { loadedLibraries } = await import("../../../src/onnxruntime/native/ort-c-api.js");
     loadedLibraries.set("/old", old);
     const model = triton.bind({
       modelName: "m",

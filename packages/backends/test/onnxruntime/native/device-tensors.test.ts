@@ -7,10 +7,10 @@ import { outcomeOf, outcomesOf } from "../../../../../test/support/outcome.js";
 import { emptyModelConfig } from "../../../../core/src/config/defaults.js";
 import { readPrototxt } from "../../../../core/src/config/prototxt.js";
 import { graphFor, graphSpecs } from "../../../src/onnxruntime/cuda-graphs.js";
-import { paddedRows } from "../../../src/onnxruntime/device-copies.js";
 import { type OnnxRuntimeOptions, onnxruntime } from "../../../src/onnxruntime/index.js";
+import { paddedRows } from "../../../src/onnxruntime/native/device-copies.js";
+import { chooseLibrary } from "../../../src/onnxruntime/native/ort-library.js";
 import { onnxOptionsOf } from "../../../src/onnxruntime/onnx-options.js";
-import { chooseLibrary } from "../../../src/onnxruntime/ort-library.js";
 import { type Recorded, type RecordingLibrary, recordingLibrary } from "./recording-library.js";
 
 describe("tensors on a device", () => {

@@ -1,7 +1,7 @@
 import koffi from "koffi";
 import { type Koffi, requireKoffi } from "../../../../core/src/optional-packages.js";
-import { bindOrtApi, loadedLibraries, type OrtApi } from "../../../src/onnxruntime/ort-c-api.js";
-import { chooseLibrary } from "../../../src/onnxruntime/ort-library.js";
+import { bindOrtApi, loadedLibraries, type OrtApi } from "../../../src/onnxruntime/native/ort-c-api.js";
+import { chooseLibrary } from "../../../src/onnxruntime/native/ort-library.js";
 
 /** A call that the library got: its function, and the options that it was given. */
 export type RecordedCall = readonly [name: string, options?: Readonly<Record<string, string>>];

@@ -1,9 +1,9 @@
 import { type Koffi, requireKoffi } from "@tritonjs/core/internal";
 import { TritonError } from "@tritonjs/protocol";
+import { shortNames } from "../provider-names.js";
 import { identityModel } from "./device-values.js";
 import { appendProvider } from "./execution-providers.js";
 import { bindOrtApi } from "./ort-c-api.js";
-import { shortNames } from "./provider-names.js";
 
 /*
  * The program in which the doctor opens a library, or a session, so that a crash is an answer. It prints what is wrong,

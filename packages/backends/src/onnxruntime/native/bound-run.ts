@@ -11,8 +11,10 @@ import {
   toOnnxType,
   typedArrayFor,
 } from "@tritonjs/protocol";
-import type { CudaPools } from "../gpu/cuda-pools.js";
-import { CudaGraphs } from "./cuda-graphs.js";
+import type { CudaPools } from "../../gpu/cuda-pools.js";
+import { CudaGraphs } from "../cuda-graphs.js";
+import type { SessionData } from "../onnx-options.js";
+import { scalarInputs } from "../ort-tensors.js";
 import { type BoundTensor, type Bucket, DeviceBuffers, placeOf } from "./device-buffers.js";
 import { DeviceCopies, type PlacedShape, SMALL_BYTES } from "./device-copies.js";
 import { DeviceValue, DeviceValues } from "./device-values.js";
@@ -26,8 +28,6 @@ import {
   valueAt,
   valueOver,
 } from "./native-values.js";
-import type { SessionData } from "./onnx-options.js";
-import { scalarInputs } from "./ort-tensors.js";
 import { StagingMemory } from "./staging-memory.js";
 
 /** The run option that names the CUDA graph of a run, and its value for a run without one. */

@@ -1,4 +1,4 @@
-import type { CudaPools, PinnedMemory } from "../gpu/cuda-pools.js";
+import type { CudaPools, PinnedMemory } from "../../gpu/cuda-pools.js";
 
 /** Pinned memory is allocated in steps of at least this size, which is a page. */
 const PAGE_BYTES = 4096;

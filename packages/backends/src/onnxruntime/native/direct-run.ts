@@ -1,7 +1,7 @@
 import type { Tensor } from "@tritonjs/protocol";
+import type { SessionData } from "../onnx-options.js";
 import { describeSession, NativeModel, type NativeSession } from "./native-session.js";
 import { copyOutput, tensorValue } from "./native-values.js";
-import type { SessionData } from "./onnx-options.js";
 import { CStrings, loadOrtApi, type OrtApi } from "./ort-c-api.js";
 
 /**

@@ -1,11 +1,11 @@
 import type { Tensors } from "@tritonjs/core/internal";
 import { elementCount, type ModelConfig, Tensor, typedArrayFor } from "@tritonjs/protocol";
+import type { SessionData } from "../onnx-options.js";
+import { outputNamesOf } from "../ort-session.js";
+import { scalarInputs } from "../ort-tensors.js";
 import { callAsync, type NativeSession, type NativeTensor } from "./native-session.js";
 import { copyOutput, outputDataType, ShapePrediction, tensorValue, valueOver } from "./native-values.js";
-import type { SessionData } from "./onnx-options.js";
 import { CStrings } from "./ort-c-api.js";
-import { outputNamesOf } from "./ort-session.js";
-import { scalarInputs } from "./ort-tensors.js";
 import { StagingMemory } from "./staging-memory.js";
 
 /** ONNX Runtime's words, in old and new versions, for an output that does not have the shape of its memory. */

@@ -1,13 +1,13 @@
 import type { NativeFunction, Tensors } from "@tritonjs/core/internal";
 import { ConcurrencyGate, errorFor, fromOnnxType, TritonError } from "@tritonjs/protocol";
-import { externalDataEntry, takeDefaults } from "./default-inputs.js";
-import type { SessionTensors } from "./describe-onnx-model.js";
+import { externalDataEntry, takeDefaults } from "../default-inputs.js";
+import type { SessionTensors } from "../describe-onnx-model.js";
+import { modelLabel } from "../onnx-file.js";
+import type { SessionData } from "../onnx-options.js";
+import { type ProviderRequest, providerRequest } from "../provider-names.js";
 import { appendProvider, ProviderUnavailable, registerProviderLibrary } from "./execution-providers.js";
 import { advice } from "./gpu-doctor.js";
-import { modelLabel } from "./onnx-file.js";
-import type { SessionData } from "./onnx-options.js";
-import type { OrtApi } from "./ort-c-api.js";
-import { type ProviderRequest, providerRequest } from "./provider-names.js";
+import { type OrtApi, PARALLEL_RUNS } from "./ort-c-api.js";
 
 /** An open session. Any number of batches may run on it at a time. */
 export interface NativeSession {
@@ -361,18 +361,6 @@ export function typeAndShape(api: OrtApi, info: number): { elementType: number; 
 function textAt(api: OrtApi, at: number): string {
   return api.koffi.decode(BigInt(at), "char", -1) as string;
 }
-
-/** Threads of libuv's pool. Node reads the variable when the program starts. */
-const POOL_SIZE = Math.max(1, Number(process.env.UV_THREADPOOL_SIZE) || 4);
-
-/** Threads of the pool that runs of models leave to others: one for files and names, one for loading models. */
-const KEPT_FREE = 2;
-
-/**
- * Number of batches that run at a time, of all models together. The threads of libuv's pool run them, as they also read
- * files and look up names. An operator still uses all threads of its session.
- */
-export const PARALLEL_RUNS: number = Math.max(1, POOL_SIZE - KEPT_FREE);
 
 const unlimited = Number.POSITIVE_INFINITY;
 

@@ -8,17 +8,8 @@ import { isOfCuda } from "./cuda-libraries.js";
 import { type ExaminedMachine, examineGpus, fixOf, type GpuFinding, thisMachine } from "./gpu-doctor.js";
 import { findLibraries } from "./ort-library.js";
 
-/**
- * Examines what ONNX Runtime needs for NVIDIA's GPUs: looks at files, and then opens each library that was found in a
- * process of its own, so that a crash is an answer. Each thing that is wrong comes with the command that mends it.
- *
- * @param machine this machine by default
- * @example
- * ```ts
- * for (const { subject, isGood, text } of await diagnoseGpus()) console.log(isGood ? "ok" : "wrong", subject, text);
- * ```
- */
-export async function diagnoseGpus(
+/** Examines files, and then opens each library that was found in a process of its own. */
+export async function examineMachine(
   machine?: ExaminedMachine,
   provider: "cuda" | "tensorrt" = "cuda",
 ): Promise<GpuFinding[]> {
@@ -110,7 +101,7 @@ async function outputOf(
 }
 
 /** A library of ONNX Runtime on this machine: what it is, or why it cannot be used. */
-interface DescribedLibrary {
+export interface DescribedLibrary {
   readonly file: string;
   /** Where it belongs to: `onnxruntime-node`, `the system`. */
   readonly source: string;
@@ -121,8 +112,8 @@ interface DescribedLibrary {
   readonly fault?: string;
 }
 
-/** Describes the libraries of ONNX Runtime on this machine, the preferred one first. Each is opened in a process. */
-export async function describeLibraries(): Promise<readonly DescribedLibrary[]> {
+/** Opens each library in a process of its own. */
+export async function libraryDescriptions(): Promise<readonly DescribedLibrary[]> {
   const described: DescribedLibrary[] = [];
   for (const { file, source } of findLibraries()) {
     const { fault, output } = await outputOf(["describe", file], process.env);

@@ -1,7 +1,7 @@
 import { errorFor, TritonError } from "@tritonjs/protocol";
+import { type Appending, PROVIDERS, type ProviderRequest } from "../provider-names.js";
 import { preloadCuda } from "./cuda-libraries.js";
 import { CStrings, type OrtApi } from "./ort-c-api.js";
-import { type Appending, PROVIDERS, type ProviderRequest } from "./provider-names.js";
 
 /** The error for a provider that this library, or this machine, does not have. The next provider may serve. */
 export class ProviderUnavailable extends Error {

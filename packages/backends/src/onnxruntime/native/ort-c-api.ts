@@ -6,7 +6,7 @@ import {
   requireKoffi,
 } from "@tritonjs/core/internal";
 import { errorFor, TritonError } from "@tritonjs/protocol";
-import { disableTelemetry } from "../onnx-telemetry.js";
+import { disableTelemetry } from "../../onnx-telemetry.js";
 import { faultOfLibraryFile, foreignLibc } from "./library-file.js";
 import { chooseLibrary } from "./ort-library.js";
 
@@ -55,6 +55,18 @@ export interface GlobalThreads {
 
 /** Only messages of this severity or above: ONNX Runtime also returns the errors that it writes. */
 const FATAL = 4;
+
+/** Threads of libuv's pool. Node reads the variable when the program starts. */
+const POOL_SIZE = Math.max(1, Number(process.env.UV_THREADPOOL_SIZE) || 4);
+
+/** Threads of the pool that runs of models leave to others: one for files and names, one for loading models. */
+const KEPT_FREE = 2;
+
+/**
+ * Number of batches that run at a time, of all models together. The threads of libuv's pool run them, as they also read
+ * files and look up names. An operator still uses all threads of its session.
+ */
+export const PARALLEL_RUNS: number = Math.max(1, POOL_SIZE - KEPT_FREE);
 
 /** The libraries of this process, by the path that was asked for. Any number can be in use at a time. */
 export const loadedLibraries = new Map<string, OrtApi>();

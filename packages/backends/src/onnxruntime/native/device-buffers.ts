@@ -1,6 +1,6 @@
 import type { Shape } from "@tritonjs/protocol";
-import type { CudaPools, PoolMemory } from "../gpu/cuda-pools.js";
-import type { CudaStream } from "../gpu/cuda-runtime.js";
+import type { CudaPools, PoolMemory } from "../../gpu/cuda-pools.js";
+import type { CudaStream } from "../../gpu/cuda-runtime.js";
 import type { NativeSession } from "./native-session.js";
 import { valueAt } from "./native-values.js";
 import { roundedUp } from "./staging-memory.js";

@@ -313,10 +313,3 @@ function read(file: string): string | undefined {
     return undefined;
   }
 }
-
-/** True for a machine without anything of NVIDIA, where a GPU is not expected. */
-export function hasNothingOfNvidia(findings: readonly GpuFinding[]): boolean {
-  return findings.every(
-    ({ subject, isGood }) => !isGood || !/^(driver|device files|libcuda|libnvidia)/.test(subject),
-  );
-}

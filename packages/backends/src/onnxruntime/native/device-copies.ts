@@ -6,7 +6,7 @@ import {
   type Tensor,
   TritonError,
 } from "@tritonjs/protocol";
-import type { CudaStream } from "../gpu/cuda-runtime.js";
+import type { CudaStream } from "../../gpu/cuda-runtime.js";
 
 /** Copies below this size are made on the event loop, because a thread of the pool costs more than they do. */
 export const SMALL_BYTES = 64 * 1024;
