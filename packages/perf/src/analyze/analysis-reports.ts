@@ -9,7 +9,7 @@ import {
   htmlPage,
   htmlTable,
 } from "../report/html-chart.js";
-import { csvTable, duration } from "../report/write-report.js";
+import { alignedTable, csvTable, duration } from "../report/write-report.js";
 import {
   type Breach,
   bestRun,
@@ -41,13 +41,6 @@ export function consoleTable(outcome: AnalysisOutcome, count: number): string {
   const simulation = hasSimulation ? ["simulated", "estimate"] : [];
   const header = ["variant", "infer/s", "p99 ms", "MB", "gain", ...simulation, ""];
   const cells = rows.map((row) => cellsOf(row, outcome, hasSimulation));
-  const widths = header.map((cell, i) => Math.max(cell.length, ...cells.map((row) => row[i]!.length)));
-  const lines = [header, ...cells].map((row) =>
-    row
-      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!)))
-      .join("  ")
-      .trimEnd(),
-  );
   const texts = [
     verdictText(outcome),
     ...rows.map(
@@ -62,7 +55,7 @@ export function consoleTable(outcome: AnalysisOutcome, count: number): string {
     `${outcome.measurements} measurement${outcome.measurements === 1 ? "" : "s"} in ${duration(outcome.elapsedMs)}` +
       `${outcome.endedBy === undefined ? "." : `; the search ended early: ${ENDS[outcome.endedBy]}.`}`,
   ];
-  return `${[...lines, "", ...texts.flatMap(wrapped)].join("\n")}\n`;
+  return `${[...alignedTable([header, ...cells]), "", ...texts.flatMap(wrapped)].join("\n")}\n`;
 }
 
 /** How well the simulation ranks, if it was used. */

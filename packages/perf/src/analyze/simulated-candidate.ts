@@ -1,5 +1,6 @@
 import type { ModelConfig } from "@tritonjs/protocol";
 import { Random } from "../data/random.js";
+import { exactFigures } from "../measure/distribution.js";
 import {
   type ClosedLoop,
   type SimulatedRequest,
@@ -63,16 +64,13 @@ function requestsOf(level: AnalyzeLevel, rows: number): ClosedLoop | SimulatedRe
 
 /** Figures of the requests after the first ones of each client, which all arrive at once. */
 function figuresOf({ latenciesMs, endsMs }: SimulationResult, warmUp: number, rows: number): AnalyzeFigures {
-  const latencies = [...latenciesMs.subarray(warmUp)].filter((ms) => !Number.isNaN(ms)).sort((a, b) => a - b);
-  const at = (percentile: number) =>
-    latencies[Math.max(0, Math.ceil((percentile / 100) * latencies.length) - 1)] ?? Number.NaN;
-  const sum = latencies.reduce((total, ms) => total + ms, 0);
+  const latencies = exactFigures(latenciesMs.subarray(warmUp));
   return {
-    perf_throughput: throughputOf(endsMs, latencies.length === 0 ? 0 : warmUp, latenciesMs) * rows,
-    perf_latency_avg: latencies.length === 0 ? Number.NaN : sum / latencies.length,
-    perf_latency_p90: at(90),
-    perf_latency_p95: at(95),
-    perf_latency_p99: at(99),
+    perf_throughput: throughputOf(endsMs, latencies.count === 0 ? 0 : warmUp, latenciesMs) * rows,
+    perf_latency_avg: latencies.mean,
+    perf_latency_p90: latencies.percentile(90),
+    perf_latency_p95: latencies.percentile(95),
+    perf_latency_p99: latencies.percentile(99),
     cpu_used_ram: Number.NaN,
   };
 }

@@ -108,3 +108,14 @@ export class Distribution {
     return low;
   }
 }
+
+/** Exact figures of values, without those that are NaN. Percentiles are by the nearest rank. NaN without values. */
+export function exactFigures(values: Iterable<number>) {
+  const sorted = Float64Array.from(values)
+    .filter((value) => !Number.isNaN(value))
+    .sort();
+  const { length: count } = sorted;
+  const percentile = (p: number) => sorted[Math.max(0, Math.ceil((p / 100) * count) - 1)] ?? Number.NaN;
+  const mean = sorted.reduce((sum, value) => sum + value, 0) / count;
+  return { count, mean, max: percentile(100), percentile };
+}

@@ -1,5 +1,5 @@
 import { escapeText, htmlPage, htmlTable } from "../report/html-chart.js";
-import { decimals, duration } from "../report/write-report.js";
+import { alignedTable, decimals, duration } from "../report/write-report.js";
 import { bestRunFor, percent, type VariantReport } from "./choose-variant.js";
 import type { OptimizeResult } from "./optimize.js";
 
@@ -38,16 +38,8 @@ const kilobytes = (bytes: number) =>
 export function formsTable(result: OptimizeResult): string {
   const header = ["form", "size", "error", "accuracy", "rows/s", "rows/CPU s", "latency", "p99", ""];
   const rows = result.variants.map((variant) => rowOf(variant, result));
-  const widths = header.map((cell, i) => Math.max(cell.length, ...rows.map((row) => row[i]!.length)));
-  const line = (row: readonly string[]) =>
-    row
-      .map((cell, i) =>
-        i === 0 || i === row.length - 1 ? cell.padEnd(i === 0 ? widths[i]! : 0) : cell.padStart(widths[i]!),
-      )
-      .join("  ")
-      .trimEnd();
-  const verdict = verdictOf(result);
-  return `${[header, ...rows].map(line).join("\n")}\n\n${verdict}\n`;
+  const lines = alignedTable([header, ...rows], [0, header.length - 1]);
+  return `${lines.join("\n")}\n\n${verdictOf(result)}\n`;
 }
 
 function rowOf(variant: VariantReport, result: OptimizeResult): string[] {

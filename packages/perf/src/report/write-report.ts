@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { TritonError } from "@tritonjs/protocol";
 import { CLEAR_LINE, type ToolTerminal } from "../command/tool-command.js";
 import { countsConcurrency, type LoadLevel, levelValue } from "../load/load-level.js";
 import type { WindowSummary } from "../measure/level-result.js";
@@ -13,6 +14,12 @@ export async function writeReport(path: string, text: string): Promise<string | 
   } catch (error) {
     return reportFault(path, error);
   }
+}
+
+/** Writes a value as a JSON file, if a path is given. @throws TritonError INTERNAL with the text of the fault */
+export async function writeJsonReport(path: string | undefined, value: unknown): Promise<void> {
+  const fault = path && (await writeReport(path, `${JSON.stringify(value, undefined, 2)}\n`));
+  if (fault) throw new TritonError("INTERNAL", fault);
 }
 
 export function reportFault(path: string, error: unknown): string {
@@ -80,6 +87,21 @@ export function duration(ms: number): string {
   if (ms < 1) return `${Math.round(ms * 1000)} µs`;
   if (ms < 1000) return `${Number(ms.toPrecision(3))} ms`;
   return `${Number((ms / 1000).toPrecision(3))} s`;
+}
+
+/**
+ * Rows in columns for a terminal. Cells are at the right of their columns.
+ *
+ * @param left columns whose cells are at the left, by their numbers
+ */
+export function alignedTable(rows: readonly (readonly string[])[], left: readonly number[] = [0]): string[] {
+  const widths = rows[0]!.map((_, i) => Math.max(...rows.map((row) => row[i]!.length)));
+  return rows.map((row) =>
+    row
+      .map((cell, i) => (left.includes(i) ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!)))
+      .join("  ")
+      .trimEnd(),
+  );
 }
 
 /** Rows as CSV. A value with a comma, a quote or a line break is quoted. */

@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { TritonError } from "@tritonjs/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { EXIT, runCommand, type ToolTerminal } from "../command/tool-command.js";
+import { exactFigures } from "../measure/distribution.js";
 import { decimals } from "../report/write-report.js";
 import { readTrace, type TraceRequest } from "./read-trace.js";
 import { groupBy } from "./recording.js";
@@ -358,22 +359,16 @@ function modelSummary(all: readonly TraceRequest[]): ModelTraceSummary {
     requests: all.length,
     withoutBatch: all.length - queueMs.length,
     batches: batches.size,
-    ...(rows.length === 0 ? {} : { meanRows: mean(rows) }),
+    ...(rows.length === 0 ? {} : { meanRows: exactFigures(rows).mean }),
     cuts,
     latencyMs: durations(all.map(latencyOf)),
     ...(queueMs.length === 0 ? {} : { queueMs: durations(queueMs), computeMs: durations(computeMs) }),
   };
 }
 
-/** Exact figures, by the nearest rank. */
 function durations(values: readonly number[]): TraceDurations {
-  const sorted = Float64Array.from(values).sort();
-  const rank = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]!;
-  return { mean: mean(values), p50: rank(0.5), p90: rank(0.9), p99: rank(0.99), max: rank(1) };
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
+  const { mean, max, percentile } = exactFigures(values);
+  return { mean, p50: percentile(50), p90: percentile(90), p99: percentile(99), max };
 }
 
 /** Characters of a line. */

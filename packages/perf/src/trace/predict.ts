@@ -1,4 +1,5 @@
 import { isDecoupled, type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { exactFigures } from "../measure/distribution.js";
 import {
   type BatchTimes,
   type SimulatedBatch,
@@ -216,10 +217,7 @@ function figuresOf(run: {
   readonly failures: ReadonlyMap<string, number>;
 }): Omit<ReplayFigures, "classes"> {
   const { batches, instances, durationMs, cuts } = run;
-  const sorted = run.latenciesMs.filter((one) => !Number.isNaN(one)).sort();
-  const answered = sorted.length;
-  const at = (percentile: number) =>
-    sorted[Math.floor((percentile / 100) * (answered - 1) + 0.5)] ?? Number.NaN;
+  const { count: answered, mean, max, percentile } = exactFigures(run.latenciesMs);
   let [rows, busyMs] = [0, 0];
   for (const batch of batches) {
     rows += batch.rows;
@@ -230,12 +228,12 @@ function figuresOf(run: {
     failures: Object.fromEntries(run.failures),
     throughput: durationMs > 0 ? (1000 * answered) / durationMs : 0,
     latencyMs: {
-      mean: sorted.reduce((sum, one) => sum + one, 0) / answered,
-      p50: at(50),
-      p90: at(90),
-      p95: at(95),
-      p99: at(99),
-      max: sorted.at(-1) ?? Number.NaN,
+      mean,
+      p50: percentile(50),
+      p90: percentile(90),
+      p95: percentile(95),
+      p99: percentile(99),
+      max,
     },
     batches: batches.length,
     meanBatchRows: batches.length === 0 ? 0 : rows / batches.length,

@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { agrees, largestDifference, type OutputComparison } from "@tritonjs/operations/rollout";
 import { type DataType, errorFor, isDataType, Tensor, TritonError } from "@tritonjs/protocol";
+import { readyOrClosed } from "../perf/open-target.js";
 
 /** A captured request, as a file has it. */
 export interface CaptureRow {
@@ -155,20 +156,16 @@ async function openRepository(
   const { gpu } = await import("@tritonjs/backends/gpu");
   const { Triton } = await import("@tritonjs/core");
   const { Exchange } = await import("@tritonjs/core/frontend");
-  const triton = new Triton({
-    modelRepository: path,
-    modelControlMode: "explicit",
-    loadModel: [...models],
-    logInfo: false,
-    allowCpuMetrics: false,
-    extensions: [gpu()],
-  });
-  try {
-    await triton.ready();
-  } catch (error) {
-    await triton.close();
-    throw error;
-  }
+  const triton = await readyOrClosed(
+    new Triton({
+      modelRepository: path,
+      modelControlMode: "explicit",
+      loadModel: [...models],
+      logInfo: false,
+      allowCpuMetrics: false,
+      extensions: [gpu()],
+    }),
+  );
   const { service } = triton;
   return {
     async send({ model, ...row }) {

@@ -3,7 +3,7 @@ import { readPrototxt } from "@tritonjs/core/config";
 import { TritonError } from "@tritonjs/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import { EXIT, runCommand, stopSignal, type ToolTerminal } from "../command/tool-command.js";
-import { decimals, writeReport } from "../report/write-report.js";
+import { decimals, writeJsonReport } from "../report/write-report.js";
 import { type ReplayConfig, type ReplayFigures, type ReplayResult, replay } from "./predict.js";
 import { readTrace } from "./read-trace.js";
 import { recordingOf } from "./recording.js";
@@ -129,10 +129,7 @@ async function predict(
   if (interrupted) {
     terminal.writeError(`interrupted: ${predictions.length} of ${total} configurations were replayed\n`);
   }
-  if (json !== undefined) {
-    const fault = await writeReport(json, `${JSON.stringify(result, undefined, 2)}\n`);
-    if (fault !== undefined) throw new TritonError("INTERNAL", fault);
-  }
+  await writeJsonReport(json, result);
   return interrupted ? EXIT.interrupted : EXIT.ok;
 }
 
@@ -186,10 +183,7 @@ async function replayTapes(
     reports.push({ path, ...explanation });
     terminal.write(explanation.text);
   }
-  if (json !== undefined) {
-    const fault = await writeReport(json, `${JSON.stringify(reports, undefined, 2)}\n`);
-    if (fault !== undefined) throw new TritonError("INTERNAL", fault);
-  }
+  await writeJsonReport(json, reports);
   return isSame ? EXIT.ok : EXIT.notMet;
 }
 
@@ -236,10 +230,7 @@ async function replayAgainst(
     const by = compare === "tolerance" ? { absolute, relative } : compare;
     const report = await replayAnswers(rows, target, against, { by, slices: slice, signal });
     terminal.write(answersText(report));
-    if (json !== undefined) {
-      const fault = await writeReport(json, `${JSON.stringify(report, undefined, 2)}\n`);
-      if (fault !== undefined) throw new TritonError("INTERNAL", fault);
-    }
+    await writeJsonReport(json, report);
     if (signal.aborted) return EXIT.interrupted;
     return report.agrees ? EXIT.ok : EXIT.notMet;
   } finally {
