@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { run } from "@tritonjs/cli";
 import { Triton } from "@tritonjs/core";
 import { analyze } from "@tritonjs/perf";
+import { serviceOf } from "@tritonjs/server";
 import { onnxModels } from "./support/onnx-models.mjs";
 import { median, short } from "./support/pairs.mjs";
 import { machineNote, saveResult } from "./support/report.mjs";
@@ -46,7 +47,7 @@ export async function turnsOfModels(repository, names, { rounds, concurrency }) 
 }
 
 async function turn(triton, name, concurrency) {
-  const { inputs } = triton.service.modelMetadata(name, "");
+  const { inputs } = serviceOf(triton).modelMetadata(name, "");
   const values = Object.fromEntries(inputs.map((input) => [input.name, randomRow(input.shape)]));
   const from = performance.now() + WARM_MS;
   const to = from + TURN_MS;

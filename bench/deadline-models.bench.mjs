@@ -8,7 +8,7 @@
  * Exit code 1 if the median difference of the share in time, or of the mean latency, exceeds 10%. BENCH_MODELS names the
  * models to run.
  */
-import { deadlines } from "@tritonjs/scheduling";
+
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,6 +16,7 @@ import { python } from "@tritonjs/backends/python";
 import { Triton } from "@tritonjs/core";
 import { readPrototxt } from "@tritonjs/core/config";
 import { readTrace, recordingOf, replay } from "@tritonjs/perf";
+import { deadlines } from "@tritonjs/scheduling";
 import { onnxModels } from "./support/onnx-models.mjs";
 import { median, short } from "./support/pairs.mjs";
 import { report } from "./support/report.mjs";

@@ -28,6 +28,7 @@ import {
 import { Triton } from "@tritonjs/core";
 import { optimize } from "@tritonjs/perf";
 import { Tensor } from "@tritonjs/protocol";
+import { serviceOf } from "@tritonjs/server";
 import { onnxModels } from "./support/onnx-models.mjs";
 import { short } from "./support/pairs.mjs";
 import { machineNote, saveResult } from "./support/report.mjs";
@@ -204,15 +205,17 @@ function loadsOf(triton, repository, data, batchSizes) {
 /** The first samples as one request. */
 function inputsOf(triton, name, data, count) {
   return Object.fromEntries(
-    triton.service.modelMetadata(name, "").inputs.map(({ name: input, datatype }) => {
-      const dims = [count, ...data[0][input].shape];
-      const bytes = Array.from({ length: count }, (_, i) =>
-        Buffer.from(data[i % data.length][input].b64, "base64"),
-      );
-      const joined = Uint8Array.from(Buffer.concat(bytes)).buffer;
-      const array = { FP32: Float32Array, INT64: BigInt64Array, INT32: Int32Array }[datatype];
-      return [input, ndarray(new array(joined), dims)];
-    }),
+    serviceOf(triton)
+      .modelMetadata(name, "")
+      .inputs.map(({ name: input, datatype }) => {
+        const dims = [count, ...data[0][input].shape];
+        const bytes = Array.from({ length: count }, (_, i) =>
+          Buffer.from(data[i % data.length][input].b64, "base64"),
+        );
+        const joined = Uint8Array.from(Buffer.concat(bytes)).buffer;
+        const array = { FP32: Float32Array, INT64: BigInt64Array, INT32: Int32Array }[datatype];
+        return [input, ndarray(new array(joined), dims)];
+      }),
   );
 }
 

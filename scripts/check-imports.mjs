@@ -33,16 +33,14 @@ const ORDER = {
     "extension",
     "backends",
     "repository",
-    "service",
     "frontend",
     "in-process",
     "bind",
     "web",
     "triton",
     "testing",
-    "frontend-threads",
   ],
-  server: [],
+  server: ["access", "shared-memory", "service", "frontend", "frontend-threads"],
   scheduling: [],
   repository: [],
   operations: ["opentelemetry", "capture", "on-demand", "time-travel", "rollout"],
@@ -132,11 +130,10 @@ const PACKAGES = {
     "@redis/client",
     "koffi",
     "lru-cache",
-    "re2js",
     "ndarray",
     "prom-client",
   ],
-  server: ["@tritonjs/core", "@tritonjs/protocol", "koffi", "ndarray"],
+  server: ["@tritonjs/core", "@tritonjs/protocol", "lru-cache", "re2js"],
   scheduling: ["@tritonjs/core", "@tritonjs/protocol"],
   repository: [
     "@tritonjs/core",
@@ -153,16 +150,23 @@ const PACKAGES = {
     "@tritonjs/operations",
     "@tritonjs/protocol",
     "@tritonjs/scheduling",
+    "@tritonjs/server",
     "commander",
     "hdr-histogram-js",
     "hyparquet",
   ],
   backends: ["@tritonjs/core", "@tritonjs/protocol", "prom-client"],
-  http: ["@tritonjs/core", "@tritonjs/protocol", "fastify", "ndarray"],
-  grpc: ["@tritonjs/core", "@tritonjs/protocol", "@grpc/grpc-js"],
+  http: ["@tritonjs/core", "@tritonjs/protocol", "@tritonjs/server", "fastify", "ndarray"],
+  grpc: ["@tritonjs/core", "@tritonjs/protocol", "@tritonjs/server", "@grpc/grpc-js"],
   client: ["@tritonjs/protocol", "@grpc/grpc-js", "ndarray"],
   "onnxruntime-wasm": [],
-  llm: ["@eslint-community/regexpp", "@huggingface/tokenizers", "@tritonjs/core", "@tritonjs/protocol"],
+  llm: [
+    "@eslint-community/regexpp",
+    "@huggingface/tokenizers",
+    "@tritonjs/core",
+    "@tritonjs/protocol",
+    "@tritonjs/server",
+  ],
   cli: [
     "@tritonjs/backends",
     "@tritonjs/client",
@@ -183,9 +187,6 @@ const PACKAGES = {
 
 /** Imports that only one folder of a package may have, so that the other folders work without them. */
 const ONLY_IN = {
-  core: {
-    "frontend-threads": ["node:net"],
-  },
   backends: {
     media: ["sharp"],
     "onnx-graph": ["protobufjs"],
@@ -209,7 +210,7 @@ const ONLY_IN = {
   },
 };
 
-/** Core opens no sockets, but in folders that `ONLY_IN` names. */
+/** Core opens no sockets. */
 const NOT_IN_CORE = ["node:http", "node:http2", "node:https", "node:net", "node:tls", "node:dgram"];
 
 /**
@@ -269,8 +270,7 @@ function checkImport(path, specifier, name, source) {
   } else if (specifier.startsWith("#")) {
     // A name by which the package imports a part of itself.
   } else if (specifier.startsWith("node:")) {
-    const folder = relative(source, path).split(sep)[0];
-    if (name === "core" && NOT_IN_CORE.includes(specifier) && !ONLY_IN.core[folder]?.includes(specifier)) {
+    if (name === "core" && NOT_IN_CORE.includes(specifier)) {
       faults.push(`${shown(path)}: core opens no sockets, but imports ${specifier}`);
     }
   } else if (!mayImport(specifier, name, relative(source, path).split(sep)[0])) {

@@ -1,4 +1,6 @@
 /* A worker with batches of 20 ms behind a bounded queue, over HTTP. */
+
+import { serviceOf } from "@tritonjs/server";
 import { answerCalls, programOptions } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
 
@@ -19,6 +21,6 @@ triton.bind({
   config: { maxBatchSize, batcher: { defaultQueuePolicy: { maxQueueSize } } },
 });
 await triton.ready();
-const { url } = await http({ port: 0 }).start(triton.service);
+const { url } = await http({ port: 0 }).start(serviceOf(triton));
 
 answerCalls({ url: () => url.replace("localhost", "127.0.0.1") });

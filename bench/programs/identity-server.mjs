@@ -1,4 +1,6 @@
 /* Identity models behind HTTP and gRPC. */
+
+import { serviceOf } from "@tritonjs/server";
 import { answerCalls, programOptions } from "../support/program.mjs";
 import { importOf, importProcessMemory } from "../support/tree.mjs";
 
@@ -22,8 +24,8 @@ const identity = (modelName, shape, config) =>
 identity("small", [16], { maxBatchSize: 64 });
 identity("large", [-1], { batching: false });
 await triton.ready();
-const { url: httpUrl } = await http({ port: 0 }).start(triton.service);
-const { url: grpcUrl } = await grpc({ port: 0 }).start(triton.service);
+const { url: httpUrl } = await http({ port: 0 }).start(serviceOf(triton));
+const { url: grpcUrl } = await grpc({ port: 0 }).start(serviceOf(triton));
 const urls = {
   http: httpUrl.replace("localhost", "127.0.0.1"),
   grpc: grpcUrl.replace("localhost", "127.0.0.1"),

@@ -2,6 +2,7 @@
  * An ONNX model behind tritonjs, over HTTP and in process. Its configuration has `batcher` and `maxBatchSize`.
  */
 
+import { serviceOf } from "@tritonjs/server";
 import { onnxModels } from "../support/onnx-models.mjs";
 import { answerCalls, eventLoopDelay, programOptions } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
@@ -19,7 +20,7 @@ const model = triton.bind({
   config: { maxBatchSize, ...(batcher && { batcher }), modelWarmup: [warmup(1), warmup(maxBatchSize)] },
 });
 await triton.ready();
-const { url } = await http({ port: 0 }).start(triton.service);
+const { url } = await http({ port: 0 }).start(serviceOf(triton));
 
 function warmup(batchSize) {
   return { name: `rows-${batchSize}`, batchSize, inputs: { x: { dtype: "FP32", shape } } };

@@ -2,6 +2,8 @@
  * A replica over HTTP with two models: `wait` takes a time in which the CPU is idle, as with an accelerator, and `echo`
  * costs no more than the request itself.
  */
+
+import { serviceOf } from "@tritonjs/server";
 import { answerCalls, programOptions } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
 
@@ -27,6 +29,6 @@ triton.bind({
   config: { maxBatchSize: 4 },
 });
 await triton.ready();
-const { url } = await http({ port: 0 }).start(triton.service);
+const { url } = await http({ port: 0 }).start(serviceOf(triton));
 
 answerCalls({ url: () => url.replace("localhost", "127.0.0.1") });

@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
+import { serviceOf } from "@tritonjs/server";
 import { onnxModel } from "../../examples/onnx-writer/dist/onnx-writer.js";
 import { percentile } from "../support/pairs.mjs";
 import { answerCalls, programOptions } from "../support/program.mjs";
@@ -60,7 +61,7 @@ await triton.ready();
 const startMs = performance.now() - start;
 
 const zero = { x: new Float32Array(width), shape: undefined };
-const residentOf = (name) => triton.service.model(name, "").residence?.isResident ?? true;
+const residentOf = (name) => serviceOf(triton).model(name, "").residence?.isResident ?? true;
 let failed = 0;
 
 async function ask(i, hits, misses) {

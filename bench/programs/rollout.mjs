@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { serviceOf } from "@tritonjs/server";
 import { timesOf } from "../support/blocks.mjs";
 import { answerCalls, programOptions } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
@@ -42,7 +43,7 @@ for (const [name, width] of [
 }
 await triton.ready();
 const { http } = await importOf(tree, "http");
-const { url } = await http({ port: 0 }).start(triton.service);
+const { url } = await http({ port: 0 }).start(serviceOf(triton));
 const x = [new Float32Array(16)];
 
 answerCalls({

@@ -1,4 +1,6 @@
 /* Measures the cost of a request with many models, many queued requests, or many instances. */
+
+import { serviceOf } from "@tritonjs/server";
 import { answerCalls, programOptions } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
 
@@ -52,7 +54,7 @@ const rowOf = () => new Map([["x", Tensor.fromElements("FP32", [1, 4], new Float
 const ask = (modelName) =>
   new Promise((resolve, reject) => {
     const respond = (outcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome));
-    const { service } = triton;
+    const service = serviceOf(triton);
     const exchange = new Exchange(service, undefined, service.model(modelName, ""));
     exchange.send({ inputs: rowOf() }, { respond, refuse: reject });
   });
@@ -99,7 +101,7 @@ async function queueCost(count) {
   // The caller's tensors are made before, so that only the cost of the library is measured.
   const rows = Array.from({ length: count }, rowOf);
   const send = (_, i) => {
-    const exchange = new Exchange(other.service, undefined, other.service.model("busy", ""));
+    const exchange = new Exchange(serviceOf(other), undefined, serviceOf(other).model("busy", ""));
     exchange.send({ inputs: rows[i] }, sink);
     return exchange;
   };

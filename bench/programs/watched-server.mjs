@@ -1,4 +1,6 @@
 /* An identity model, in process and over HTTP, on a server with the dashboard. */
+
+import { serviceOf } from "@tritonjs/server";
 import { answerCalls, programOptions } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
 
@@ -18,7 +20,7 @@ const model = triton.bind({
   config: { maxBatchSize: 64 },
 });
 await model.ready();
-const { url } = await http({ port: 0, pages: dashboard() }).start(triton.service);
+const { url } = await http({ port: 0, pages: dashboard() }).start(serviceOf(triton));
 
 /** Keeps `concurrency` requests in flight; returns requests a second and the CPU time of one. */
 async function run(concurrency, seconds) {

@@ -3,6 +3,7 @@ import { parentPort } from "node:worker_threads";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { batch, Triton } from "@tritonjs/core";
 import { addV2Service, grpc } from "@tritonjs/grpc";
+import { serviceOf } from "@tritonjs/server";
 
 const triton = new Triton();
 const model = triton.bind({
@@ -13,7 +14,7 @@ const model = triton.bind({
   config: { maxBatchSize: 1 },
 });
 await model.ready();
-const { url } = await grpc({ port: 0 }).start(triton.service);
+const { url } = await grpc({ port: 0 }).start(serviceOf(triton));
 const server = new Server();
 addV2Service(server, triton);
 server.bindAsync("localhost:0", ServerCredentials.createInsecure(), (error, port) => {

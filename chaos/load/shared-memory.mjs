@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { SharedMemoryRegion } from "@tritonjs/core/shared-memory";
+import { SharedMemoryRegion } from "@tritonjs/server/shared-memory";
 import { checkMultiples, row } from "./values.mjs";
 
 /** Prefix of the shared memory objects of the run. */

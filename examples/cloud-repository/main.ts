@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { openAzure, openGoogle, openS3, type Storage } from "./storages.js";
 
 /*
@@ -30,7 +31,7 @@ for (const open of [openS3, openGoogle, openAzure]) {
 
   const print = async () => {
     const { y } = await triton.infer("times", { x: [[21]] });
-    const { versions } = triton.service.modelMetadata("times", "");
+    const { versions } = serviceOf(triton).modelMetadata("times", "");
     console.log(`  version ${versions.join()}: 21 becomes ${y!.get(0, 0)}`);
   };
   await print();

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { forest } from "./tree-backend/index.js";
 
 const KINDS = ["setosa", "versicolor", "virginica"];
@@ -20,5 +21,5 @@ for (const [row, flower] of flowers.entries()) {
   console.log(`${flower.join(", ")}: ${shares.join(", ")}`);
 }
 
-const { input, output } = triton.service.modelConfig("flowers", "");
+const { input, output } = serviceOf(triton).modelConfig("flowers", "");
 console.log(`from the file: ${input[0]!.name} [${input[0]!.dims}], ${output[0]!.name} [${output[0]!.dims}]`);

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { decryptWith, SEALED } from "./decrypt-agent.js";
 import { seal } from "./sealed-file.js";
 
@@ -29,7 +30,7 @@ async function serve(keys: ReadonlyMap<string, Uint8Array>): Promise<void> {
     logger,
   });
   await triton.ready();
-  const [row] = await triton.service.repositoryIndex(false);
+  const [row] = await serviceOf(triton).repositoryIndex(false);
   if (row?.state !== "READY") console.log(row?.reason);
   else console.log(`6 x 7 = ${(await triton.infer("secret", { x: [[6]] })).y!.get(0, 0)}`);
 }

@@ -7,6 +7,7 @@ import { Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
 import { recordScheduling } from "@tritonjs/operations/time-travel";
 import { perf, readTrace, replayTrace, summarizeTrace, traceSummaryText } from "@tritonjs/perf";
+import { serviceOf } from "@tritonjs/server";
 
 /*
  * A load, its trace, what a second instance would have made of the same load, and its batches once more.
@@ -32,7 +33,7 @@ triton.bind({
 });
 const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
 const { url } = addresses.http!;
-const { accessToken } = triton;
+const { accessToken } = serviceOf(triton);
 
 const client = new InferenceServerClient(url, { accessToken });
 const { trace_level: initially } = await client.getTraceSettings();

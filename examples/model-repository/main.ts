@@ -1,4 +1,5 @@
 import { Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { modelsFolder } from "./models-folder.js";
 
 const KINDS = ["setosa", "versicolor", "virginica"];
@@ -15,7 +16,7 @@ await using triton = new Triton({
   loadModel: ["flowers"],
 });
 await triton.ready();
-for (const { name, version, state } of await triton.service.repositoryIndex(false)) {
+for (const { name, version, state } of await serviceOf(triton).repositoryIndex(false)) {
   console.log(`${name} ${version} ${state}`);
 }
 
@@ -28,4 +29,4 @@ for (const row of measures.keys()) {
 // Load `classify` with a configuration of our own instead of the one on disk.
 const small = { backend: "onnxruntime", max_batch_size: 32 };
 await triton.loadModel("classify", { config: JSON.stringify(small) });
-console.log(`classify takes batches of ${triton.service.modelConfig("classify", "").maxBatchSize}`);
+console.log(`classify takes batches of ${serviceOf(triton).modelConfig("classify", "").maxBatchSize}`);

@@ -3,6 +3,7 @@ import { InferenceServerClient } from "@tritonjs/client/grpc";
 import { sample, Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
+import { serviceOf } from "@tritonjs/server";
 
 /*
  * A budget for the memory of all requests, a limit on what a compressed request may unpack to, and limits on the size of
@@ -69,4 +70,4 @@ const client = new InferenceServerClient(addresses.grpc!.url);
 const overGrpc = client.infer("size", { inputs: { x: tooLarge } });
 console.log(`14 MiB over gRPC: ${await overGrpc.catch((error: Error) => error.message)}`);
 client.close();
-console.log(`bytes in use at the end: ${triton.service.requestMemory.usedBytes}`);
+console.log(`bytes in use at the end: ${serviceOf(triton).requestMemory.usedBytes}`);

@@ -1,5 +1,5 @@
 import { InferenceServerClient } from "@tritonjs/client/http";
-import { SharedMemoryRegion } from "@tritonjs/core/shared-memory";
+import { SharedMemoryRegion } from "@tritonjs/server/shared-memory";
 
 /* The client: main.ts starts it in a process of its own. */
 

@@ -2,6 +2,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { sample, Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
+import { serviceOf } from "@tritonjs/server";
 
 /*
  * A server, and a client in another process that shares memory with it.
@@ -20,7 +21,7 @@ const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
 
 const { url } = addresses.http!;
 const client = fork(new URL("./client.js", import.meta.url), {
-  env: { ...process.env, SERVER_URL: url, ACCESS_TOKEN: triton.accessToken },
+  env: { ...process.env, SERVER_URL: url, ACCESS_TOKEN: serviceOf(triton).accessToken },
 });
 const [code] = await once(client, "exit");
 console.log(`the client ended with ${code}`);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Triton } from "@tritonjs/core";
 import { optimize } from "@tritonjs/perf";
+import { serviceOf } from "@tritonjs/server";
 
 /*
  * The smallest form of a network that writes stories, whose outputs differ by at most 10%, and a server with it.
@@ -36,7 +37,7 @@ console.log(`chosen: ${choice?.variant.name}`);
 const triton = new Triton({ modelRepository: join(results, "models") });
 await triton.ready();
 const { data } = JSON.parse(await readFile(join(results, "models", "stories", "samples.json"), "utf8"));
-const metadata = triton.service.modelMetadata("stories", "");
+const metadata = serviceOf(triton).modelMetadata("stories", "");
 console.log(`stories is served, with ${metadata.inputs.length} inputs and ${data.length} samples`);
 await triton.close();
 await rm(results, { recursive: true });

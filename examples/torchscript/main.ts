@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 
 /*
  * A TorchScript file, which a process of Python runs with torch.
@@ -18,10 +19,10 @@ await using triton = new Triton({
   exitOnError: false,
 });
 await triton.ready();
-const [model] = await triton.service.repositoryIndex(false);
+const [model] = await serviceOf(triton).repositoryIndex(false);
 if (model?.state === "READY") {
   const { probabilities__0: probabilities } = await triton.infer("flowers", { measurements: FLOWERS });
-  const species = triton.service.model("flowers", "").labels.get("probabilities__0")!;
+  const species = serviceOf(triton).model("flowers", "").labels.get("probabilities__0")!;
   for (const [row, measurements] of FLOWERS.entries()) {
     const shares = species.map((_, i) => probabilities!.get(row, i) as number);
     const most = Math.max(...shares);

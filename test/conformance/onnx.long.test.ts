@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type OnnxEngine, onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Tensor, Triton, TritonError } from "@tritonjs/core";
 import { type Elements, typedArrayFor } from "@tritonjs/protocol";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { SessionData } from "../../packages/backends/src/onnxruntime/onnx-options.js";
 import { openSessionOf } from "../../packages/backends/src/onnxruntime/ort-session.js";
@@ -88,7 +89,7 @@ describe("data of ONNX models", () => {
   }
 
   async function faultOfRun(client: Client, model: string, set: DataSet): Promise<string | undefined> {
-    const { inputs, outputs } = triton.service.modelMetadata(model, "");
+    const { inputs, outputs } = serviceOf(triton).modelMetadata(model, "");
     const named = (tensors: DataSet["inputs"], names: readonly string[]): NamedTensor[] =>
       tensors.map((tensor, i) => {
         const { name, shape } = tensor!;
@@ -179,7 +180,7 @@ async function answersOf(model: ConformanceModel, engine: OnnxEngine, sets: read
 
 function bytesOf(triton: Triton, inputs: ReadonlyMap<string, Tensor>): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    sendRequest(triton.service.model("m", ""), { inputs }, (outcome) => {
+    sendRequest(serviceOf(triton).model("m", ""), { inputs }, (outcome) => {
       if (outcome instanceof Error) reject(outcome);
       else
         resolve(

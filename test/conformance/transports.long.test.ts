@@ -4,6 +4,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { testAnswers } from "./answer-tests.js";
 import { testErrors } from "./error-tests.js";
@@ -95,6 +96,6 @@ describe(`HTTP/2 of the gRPC port${python === undefined ? " (skipped: there is n
 
   test.skipIf(python === undefined)("is still ready after all cases", () => {
     expect(results.at(-1)!.section).toBe("HPACK 6.3");
-    expect(triton.service.isReady()).toBe(true);
+    expect(serviceOf(triton).isReady()).toBe(true);
   });
 });

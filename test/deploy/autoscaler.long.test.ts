@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { batch, Triton } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { quietLogger } from "../golden/support/quiet-logger.js";
@@ -110,7 +111,7 @@ class Fleet {
   async #scrape(): Promise<void> {
     const samples = await Promise.all(
       this.replicas.map(async ({ triton, pod }) =>
-        samplesOfPage(await triton.service.metrics(), {
+        samplesOfPage(await serviceOf(triton).metrics(), {
           pod,
           instance: pod,
           namespace: "default",

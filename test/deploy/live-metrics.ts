@@ -1,5 +1,6 @@
 import { gpu } from "@tritonjs/backends/gpu";
 import { batch, Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { fakeNvidiaSmi } from "../support/fake-nvidia-smi.js";
 import { identityConfig, RepositoryOnDisk } from "../support/repository-on-disk.js";
 
@@ -24,7 +25,7 @@ export async function liveMetrics(): Promise<ReadonlyMap<string, ReadonlySet<str
   });
   await triton.ready();
   await model.inferSample({ x: [1] });
-  const page = await triton.service.metrics();
+  const page = await serviceOf(triton).metrics();
   await triton.close();
   const live = new Map<string, Set<string>>();
   for (const [, name = "", labels = ""] of page.matchAll(/^([a-zA-Z_:]\w*)(?:\{(.*)\})? /gm)) {

@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { Triton } from "@tritonjs/core";
 import { VERSION } from "@tritonjs/core/internal";
 import { errorReasons } from "@tritonjs/protocol";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import {
   BUILT_IN,
@@ -432,7 +433,7 @@ output [ { name: "y" data_type: TYPE_FP32 dims: [ 1 ] } ]`,
       const logger = { error() {}, warn() {}, info() {}, debug() {} };
       await using triton = new Triton({ modelRepository: models.path, exitOnError: false, logger });
       await triton.ready();
-      const [row] = await triton.service.repositoryIndex(false);
+      const [row] = await serviceOf(triton).repositoryIndex(false);
       expect(row).toMatchObject({ name: "m", state: "UNAVAILABLE" });
       for (const text of [name.split("_")[0]!, ...instead]) {
         expect(row!.reason!.toLowerCase()).toContain(text.toLowerCase());

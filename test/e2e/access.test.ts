@@ -1,6 +1,7 @@
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import { sample, TritonError, type TritonOptions } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openTriton } from "./support/open-triton.js";
 
@@ -35,13 +36,14 @@ describe("a server", () => {
       await expect(ask(client)).rejects.toThrow(/is restricted, expecting header '.*triton-access-token'/);
       expect(await client.isServerReady()).toBe(true);
     }
-    for (const client of clients(triton.accessToken)) await expect(ask(client)).resolves.toBeDefined();
+    for (const client of clients(serviceOf(triton).accessToken))
+      await expect(ask(client)).resolves.toBeDefined();
   });
 
   it("requires the given token for the given endpoints", async () => {
     const security = { accessToken: "mine", restrictedEndpoints: ["metadata"] } as const;
     const { triton, clients } = await serve({ security });
-    expect(triton.accessToken).toBe("mine");
+    expect(serviceOf(triton).accessToken).toBe("mine");
     for (const client of clients()) {
       await expect(client.getServerMetadata()).rejects.toThrow("is restricted");
       await expect(restricted.statistics(client)).resolves.toBeDefined();
@@ -51,7 +53,7 @@ describe("a server", () => {
 
   it("requires no token when nothing is restricted", async () => {
     const { triton, clients } = await serve({ security: { restrictedEndpoints: [] } });
-    expect(triton.accessToken).toBeUndefined();
+    expect(serviceOf(triton).accessToken).toBeUndefined();
     for (const ask of Object.values(restricted)) {
       for (const client of clients()) await expect(ask(client)).resolves.toBeDefined();
     }

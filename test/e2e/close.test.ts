@@ -8,6 +8,7 @@ import { type ServeResult, sample, Triton } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type Client, type InferCall, Refusal, WAYS } from "../conformance/clients/client.js";
 import { irisModel } from "../support/iris.js";
@@ -29,7 +30,7 @@ describe("close() under requests", () => {
     await held.reached(2);
 
     const closing = triton.close();
-    await until(() => !triton.service.isReady());
+    await until(() => !serviceOf(triton).isReady());
     for (const client of clients) await expectRefused(client, heldCall(99, false));
     expect(held.executed).toHaveLength(2);
 

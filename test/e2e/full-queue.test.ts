@@ -1,7 +1,7 @@
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { InferenceServerClient } from "@tritonjs/client/grpc";
 import { batch, type ModelOptions, type Triton } from "@tritonjs/core";
-import { Exchange } from "@tritonjs/core/frontend";
+import { Exchange, serviceOf } from "@tritonjs/server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Element, NamedTensor } from "../conformance/clients/client.js";
 import { EchoModel, echo } from "../support/echo-model.js";
@@ -68,7 +68,8 @@ describe("a request to a full queue over gRPC", () => {
 });
 
 /** The exchange of a request over a transport. */
-function exchangeOf({ service }: Triton): Exchange {
+function exchangeOf(triton: Triton): Exchange {
+  const service = serviceOf(triton);
   return new Exchange(service, undefined, service.model("echo", ""));
 }
 
@@ -104,7 +105,7 @@ describe("a request in the line at a full queue", () => {
     exchanges.at(-1)!.cancel();
     const reasons = (await outcomes).map((outcome) => outcome.status === "rejected" && outcome.reason.code);
     expect(reasons).toEqual([...Array(19).fill("UNAVAILABLE"), "CANCELLED"]);
-    expect(await triton.service.metrics()).toContain(
+    expect(await serviceOf(triton).metrics()).toContain(
       'tritonjs_request_refused_total{model="echo",version="1"} 19\n',
     );
   });
@@ -145,7 +146,7 @@ describe("a stream of requests to a full queue", () => {
     }
     expect(ids).toEqual(requests.map(({ id }) => id));
     expect(answered).toBeGreaterThan(0);
-    const page = await triton.service.metrics();
+    const page = await serviceOf(triton).metrics();
     expect(page).toContain(`tritonjs_request_refused_total{model="echo",version="1"} ${60 - answered}\n`);
   });
 });
@@ -158,7 +159,7 @@ describe("rejections", () => {
     await post(NOT_JSON);
     await infer().catch(() => {});
     await echo(handle, 1).catch(() => {});
-    const page = await triton.service.metrics();
+    const page = await serviceOf(triton).metrics();
     expect(page).toContain('tritonjs_request_refused_total{model="echo",version="1"} 3\n');
     expect(page).toContain('nv_inference_request_failure{model="echo",reason="REJECTED",version="1"} 0\n');
   });
@@ -170,7 +171,7 @@ describe("rejections", () => {
     const refusal = await echo(handle, 1).catch((thrown: unknown) => thrown);
     expect(refusal).toMatchObject({ message: FULL });
     expect((refusal as { retryAfterMs?: number }).retryAfterMs).toBeGreaterThanOrEqual(1);
-    expect(await triton.service.metrics()).toContain(
+    expect(await serviceOf(triton).metrics()).toContain(
       'tritonjs_request_refused_total{model="echo",version="1"} 1\n',
     );
   });

@@ -15,6 +15,7 @@ import {
 import { grpc } from "@tritonjs/grpc";
 import { fetchHandler, http, metrics } from "@tritonjs/http";
 import { DATA_TYPES } from "@tritonjs/protocol";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
 /* The texts of errors for the mistakes that users make most often. They are written as users meet them. */
@@ -145,8 +146,16 @@ describe("an unknown option", () => {
       "did you mean 'maxReceiveMessageSize'?",
     ],
     ["fetchHandler()", () => fetchHandler(open(), optionsOf({ prefx: "" })), "did you mean 'prefix'?"],
-    ["requestMemory", () => open({ requestMemory: optionsOf({ bytesize: 1 }) }), "did you mean 'byteSize'?"],
-    ["security", () => open({ security: optionsOf({ token: "x" }) }), "did you mean 'accessToken'?"],
+    [
+      "requestMemory",
+      () => serviceOf(open({ requestMemory: optionsOf({ bytesize: 1 }) })),
+      "did you mean 'byteSize'?",
+    ],
+    [
+      "security",
+      () => serviceOf(open({ security: optionsOf({ token: "x" }) })),
+      "did you mean 'accessToken'?",
+    ],
   ])("of %s", async (where, call, advice) => {
     const { message, reason } = await failure(call);
     expect(message).toMatch(/^[^']+ has an unknown option '\w+': /);

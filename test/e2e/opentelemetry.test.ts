@@ -30,6 +30,7 @@ import { textGenerator } from "@tritonjs/llm";
 import { openai } from "@tritonjs/llm/openai";
 import { type OpenTelemetryOptions, openTelemetry, traceHeaders } from "@tritonjs/operations/opentelemetry";
 import type { Parameters } from "@tritonjs/protocol";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { echo, echoInputs, echoOutputs } from "../support/echo-model.js";
 import { sendRequest } from "../support/send-request.js";
@@ -304,9 +305,9 @@ describe("opentelemetry", () => {
       await handle.ready();
       const requests = [1, 2].map((value) => {
         const inputs = new Map([["x", Tensor.fromElements("INT32", [1, 1], Int32Array.of(value))]]);
-        const trace = triton.service.tracing?.sample("working");
+        const trace = serviceOf(triton).tracing?.sample("working");
         return new Promise<Parameters | undefined>((resolve, reject) =>
-          sendRequest(triton.service.model("working", ""), { inputs, trace }, (answer) => {
+          sendRequest(serviceOf(triton).model("working", ""), { inputs, trace }, (answer) => {
             trace?.release();
             if (TritonError.is(answer)) reject(answer);
             else resolve(answer?.parameters);

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { serviceOf } from "@tritonjs/server";
 import { expect, it, onTestFinished } from "vitest";
 import { flowers, irisModel } from "../support/iris.js";
 import { chainConfig, identityConfig, RepositoryOnDisk } from "../support/repository-on-disk.js";
@@ -56,8 +57,8 @@ it("reloading models and members of ensembles fails no request of any transport"
         "echo/config.pbtxt": identityConfig(`parameters { key: "round" value { string_value: "${round}" } }`),
       });
       await Promise.all([triton.loadModel("iris"), triton.loadModel("echo")]);
-      expect(triton.service.modelConfig("iris", "").maxBatchSize).toBe(16 + round);
-      expect(triton.service.modelConfig("echo", "").parameters.round?.stringValue).toBe(String(round));
+      expect(serviceOf(triton).modelConfig("iris", "").maxBatchSize).toBe(16 + round);
+      expect(serviceOf(triton).modelConfig("echo", "").parameters.round?.stringValue).toBe(String(round));
     }
   } finally {
     over = true;

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { Tensor, type Triton } from "@tritonjs/core";
-import { Exchange } from "@tritonjs/core/frontend";
+import { Exchange, serviceOf } from "@tritonjs/server";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Client, type NamedTensor, Refusal } from "../conformance/clients/client.js";
 import { rawInputs, root } from "../conformance/clients/grpc.js";
@@ -101,7 +101,7 @@ describe("a client that has sent half a request", () => {
     const request = await open(FORMS[0]);
     await load(1);
     await triton.unloadModel("m");
-    expect(triton.service.isModelReady("m", "")).toBe(false);
+    expect(serviceOf(triton).isModelReady("m", "")).toBe(false);
     expect(await request.finish()).toEqual({ error: expect.stringContaining("Request for unknown model") });
   });
 });
@@ -109,8 +109,8 @@ describe("a client that has sent half a request", () => {
 describe("a look-up of a model", () => {
   it("stays with its version, and gives the next one once that has taken its place", async () => {
     const { triton, load } = await served((round) => round + 1);
-    const found = triton.service.model("m", "");
-    const exchange = new Exchange(triton.service, undefined, found);
+    const found = serviceOf(triton).model("m", "");
+    const exchange = new Exchange(serviceOf(triton), undefined, found);
     expect(exchange.current()).toBe(found);
     await load(1);
     expect([found.version, found.config.input[0]?.dims]).toEqual([1, [4]]);
@@ -238,7 +238,7 @@ async function halfOverHttp(
   const socket = connect(port, "localhost");
   onTestFinished(() => void socket.destroy());
   socket.on("error", () => {});
-  const lookUps = vi.spyOn(triton.service, "model");
+  const lookUps = vi.spyOn(serviceOf(triton), "model");
   socket.write(
     `POST /v2/models/m/infer HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${headers}` +
       `Content-Length: ${bytes.length}\r\n\r\n`,

@@ -13,10 +13,10 @@ import {
   TritonError,
   withParameters,
 } from "@tritonjs/core";
-import type { InferenceResponse } from "@tritonjs/core/frontend";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
 import { encodeMessage, inference, inferencePath } from "@tritonjs/protocol/grpc";
+import { type InferenceResponse, serviceOf } from "@tritonjs/server";
 import { Gauge, Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { openGrpcJsServer } from "../support/grpc-js-server.js";
@@ -233,7 +233,7 @@ describe("response parameters", () => {
       const outcome = await new Promise<InferenceResponse | TritonError | undefined>((resolve) => {
         const one = new Map([["x", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1))]]);
         const init = { inputs: one, correlationId: 5n, sequenceStart: true };
-        sendRequest(triton.service.model("both", ""), init, resolve);
+        sendRequest(serviceOf(triton).model("both", ""), init, resolve);
       });
       return { seen, outcome };
     }

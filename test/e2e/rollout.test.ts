@@ -8,6 +8,7 @@ import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import { batch, type InferRequest, type Triton, type TritonOptions } from "@tritonjs/core";
 import { type RolloutReport, rollouts } from "@tritonjs/operations/rollout";
 import { encodeMessage, inference, inferencePath } from "@tritonjs/protocol/grpc";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { RepositoryFolder } from "../golden/support/repository-folder.js";
 import { Program } from "../support/program.js";
@@ -207,7 +208,7 @@ it("the routes belong to the restricted group model-repository", async () => {
   const { triton, http } = await serve({ security: { accessToken: "secret" } });
   expect((await ask(http)).status).not.toBe(404);
   expect((await ask(http, { from: 1, to: 2, share: 10 })).body.error).toContain("restricted");
-  const headers = { "triton-access-token": triton.accessToken! };
+  const headers = { "triton-access-token": serviceOf(triton).accessToken! };
   expect((await ask(http, { from: 1, to: 2, share: 10 }, headers)).status).toBe(200);
   expect((await ask(http, undefined, headers)).body.share).toBe(10);
 });
@@ -251,7 +252,7 @@ describe("a repository", () => {
     return folder;
   };
   const versionIn = async (triton: Triton) => {
-    const { name, version } = triton.service.model("m", "");
+    const { name, version } = serviceOf(triton).model("m", "");
     return `${name}/${version}`;
   };
 
@@ -265,7 +266,9 @@ describe("a repository", () => {
     const triton = openTriton({ modelRepository: path, logInfo: false, extensions: [rollouts()] });
     await triton.ready();
     await expect.poll(() => versionIn(triton)).toBe("m/1");
-    expect(await triton.service.management![0]!.get!.run({ names: { model: "m" }, body: {} })).toMatchObject({
+    expect(
+      await serviceOf(triton).management![0]!.get!.run({ names: { model: "m" }, body: {} }),
+    ).toMatchObject({
       from: 1,
       to: 2,
       share: 0,

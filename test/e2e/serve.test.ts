@@ -6,6 +6,7 @@ import { run } from "@tritonjs/cli";
 import { type Frontend, type Logger, sample, Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { http, metrics } from "@tritonjs/http";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { TestTerminal } from "../../packages/cli/test/support/test-terminal.js";
 import { RepositoryFolder } from "../golden/support/repository-folder.js";
@@ -51,7 +52,7 @@ describe("serve()", () => {
     expect(iris.instances().map(({ healthy }) => healthy)).toEqual([false]);
     await serveAndConnect(triton);
     expect(iris.instances().map(({ healthy }) => healthy)).toEqual([true]);
-    expect(triton.service.isReady()).toBe(true);
+    expect(serviceOf(triton).isReady()).toBe(true);
   });
 
   it("opens nothing when a model fails to load, and names the model and the reason", async () => {

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { forest } from "../../examples/custom-backend/tree-backend/index.js";
 import { classifyModel, normalizeModel } from "../../examples/model-repository/flower-models.js";
@@ -59,7 +60,7 @@ describe("the custom backend example", () => {
     const logger = { error() {}, warn() {}, info() {}, debug() {} };
     await using triton = new Triton({ modelRepository: models, backends: { forest }, logger });
     await triton.ready().catch(() => {});
-    expect((await triton.service.repositoryIndex(false))[0]!.reason).toMatch(
+    expect((await serviceOf(triton).repositoryIndex(false))[0]!.reason).toMatch(
       /cannot use forest '.*trees.json': a tree names a feature or a class that does not exist/,
     );
   });

@@ -12,6 +12,7 @@ import { VirtualClock } from "@tritonjs/core/testing";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
 import { openai } from "@tritonjs/llm/openai";
+import { serviceOf } from "@tritonjs/server";
 import OpenAI, { toFile } from "openai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exampleFolder } from "../support/example-readme.js";
@@ -519,7 +520,7 @@ describe.skipIf(!hasPython)(`the example speech-recognition${withoutPython}`, ()
       });
       await using server = new Triton({ modelRepository: repository.path, exitOnError: false });
       await server.ready().catch(() => {});
-      const [row] = await server.service.repositoryIndex(false);
+      const [row] = await serviceOf(server).repositoryIndex(false);
       if (row!.state !== "READY") return row!.reason ?? "";
       const inputs = {
         encoder_out: [[new Array(256).fill(0)]],

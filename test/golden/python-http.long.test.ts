@@ -60,10 +60,10 @@ class PythonServer {
 
   async #open(options: HttpOptions): Promise<Addresses> {
     this.#triton ??= this.#load();
-    const { service } = await this.#triton;
+    const triton = await this.#triton;
     const frontends = [http({ ...options, port: 0 }), metrics({ port: 0 })] as const;
     for (const frontend of frontends) this.#stops.push(() => frontend.stop());
-    return { http: await frontends[0].start(service), metrics: await frontends[1].start(service) };
+    return { http: await frontends[0].start(triton), metrics: await frontends[1].start(triton) };
   }
 
   async #load(): Promise<Triton> {

@@ -1,3 +1,4 @@
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { hasPython, withoutPython } from "../support/python.js";
 import { commandDifferences } from "./differences/command-differences.js";
@@ -129,11 +130,13 @@ function compareStatistics(
   { triton }: TrafficServer,
   snapshot: StatisticsCase["snapshots"][number] | undefined,
 ) {
-  const got = triton.service.statistics("", "").map((report) => ({
-    name: report.name,
-    version: report.version,
-    ...statisticsRecord(report),
-  }));
+  const got = serviceOf(triton)
+    .statistics("", "")
+    .map((report) => ({
+      name: report.name,
+      version: report.version,
+      ...statisticsRecord(report),
+    }));
   const expected = snapshotRecords(snapshot?.["GET /v2/models/stats"]);
   return compareValues(toJsonValue(expected), toJsonValue(got));
 }

@@ -44,7 +44,7 @@ void main();
 `;
 
 /** Its second module. */
-export const optionalParts = `export * as sharedMemory from "@tritonjs/core/shared-memory";`;
+export const optionalParts = `export * as sharedMemory from "@tritonjs/server/shared-memory";`;
 
 /** What it prints where the workers find their programs. */
 export const ALL_WORKS = ["in process: 6", "fetch: 200", "over HTTP: 200", "worker: 7", "process: 7"];

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { batch, Triton } from "@tritonjs/core";
 import { redisCache } from "@tritonjs/core/redis";
+import { serviceOf } from "@tritonjs/server";
 import { expect, it, onTestFinished } from "vitest";
 import { programOf } from "../deploy/front-proxy.js";
 import { RedisServer } from "../deploy/redis-server.js";
@@ -45,7 +46,7 @@ it.skipIf(isMissing)(
     expect(model.statistics().executionCount).toBe(before + 4);
     const failures = /^tritonjs_cache_failure_total\{.*\} (\d+)$/m;
     await expect
-      .poll(async () => Number(failures.exec(await triton.service.metrics())?.[1]))
+      .poll(async () => Number(failures.exec(await serviceOf(triton).metrics())?.[1]))
       .toBeGreaterThan(0);
     setMemory(0);
     await untilHit(2);

@@ -88,7 +88,7 @@ await step("frontend threads", async () => {
 });
 await step("served", async () => infer((await triton.serve({ frontends: frontends() })).addresses));
 await step("shared memory", async () => {
-  const { SharedMemoryRegion } = await import("@tritonjs/core/shared-memory");
+  const { SharedMemoryRegion } = await import("@tritonjs/server/shared-memory");
   const region = await SharedMemoryRegion.create(`/tritonjs-everywhere-${process.pid}`, 64);
   region.destroy();
   return "created and destroyed";

@@ -1,4 +1,5 @@
 import { Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { expect, it } from "vitest";
 import { readLightgbm } from "../../packages/backends/src/trees/lightgbm.js";
 import { identityOnnx } from "../support/onnx-models.js";
@@ -18,7 +19,7 @@ it("an ensemble of 14,000 steps is checked in a time proportional to its steps",
   });
   await using triton = new Triton({ modelRepository: repository.path });
   await triton.ready();
-  expect(triton.service.isModelReady("steps", "")).toBe(true);
+  expect(serviceOf(triton).isModelReady("steps", "")).toBe(true);
 });
 
 it("a LightGBM file of more than 1,048,576 trees is refused", () => {

@@ -7,6 +7,7 @@ import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import type { RepositoryAgent } from "@tritonjs/core";
 import { lineLogger } from "@tritonjs/core/internal";
 import { fakeBackend } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { identityOnnx } from "../support/onnx-models.js";
 import { Program } from "../support/program.js";
@@ -296,7 +297,7 @@ class TritonPythonModel:
     it("that is refused leaves the version in service, and is not the next load's", async () => {
       const { triton, clients } = server;
       const config = plain({ anything: "/etc/passwd" });
-      const parameters = () => Object.keys(triton.service.modelConfig("plain", "").parameters);
+      const parameters = () => Object.keys(serviceOf(triton).modelConfig("plain", "").parameters);
       for (const client of clients) {
         await client.loadModel("plain", { config: plain({ mine: "1" }) });
         await expect(client.loadModel("plain", { config })).rejects.toThrow("'anything'");
@@ -318,7 +319,7 @@ class TritonPythonModel:
       await expect(client.loadModel("ctc", { config })).rejects.toThrow("'vocabulary'");
       // The directory has changed, so a load without a configuration reads that of the operator.
       await client.loadModel("ctc");
-      expect(server.triton.service.modelConfig("ctc", "").parameters.vocabulary?.stringValue).toBe(
+      expect(serviceOf(server.triton).modelConfig("ctc", "").parameters.vocabulary?.stringValue).toBe(
         "units.txt",
       );
     });
@@ -330,7 +331,7 @@ class TritonPythonModel:
       await triton.loadModel("plain", { config: JSON.stringify(plain({ anything: "/etc/passwd" })) });
       // A client may change nothing about what the program chose, except by a configuration of its own.
       for (const client of server.clients) await client.loadModel("plain");
-      expect(triton.service.modelConfig("plain", "").parameters.anything?.stringValue).toBe("/etc/passwd");
+      expect(serviceOf(triton).modelConfig("plain", "").parameters.anything?.stringValue).toBe("/etc/passwd");
       await triton.unloadModel("plain");
     });
 

@@ -13,6 +13,7 @@ import {
 import { sageMaker, vertexAi } from "@tritonjs/http/cloud";
 import { dashboard } from "@tritonjs/http/dashboard";
 import { openAiPlugin, openai } from "@tritonjs/llm/openai";
+import { serviceOf } from "@tritonjs/server";
 import fastify from "fastify";
 import { describe, expect, it, onTestFinished } from "vitest";
 
@@ -142,8 +143,8 @@ describe.each(Object.entries(places))("on loopback, %s", (_name, openPlace) => {
       expect(await statusOf(port, { ...logging, headers: { ...forged, "content-type": type } })).toBe(403);
     const { origin: _, ...withoutOrigin } = forged;
     expect(await statusOf(port, { ...logging, headers: withoutOrigin })).toBe(403);
-    expect(triton.service.log.settings.verboseLevel).toBe(0);
-    expect(triton.service.isModelReady("double", "")).toBe(true);
+    expect(triton.server.log.settings.verboseLevel).toBe(0);
+    expect(serviceOf(triton).isModelReady("double", "")).toBe(true);
   });
 
   it("accepts changes of Triton's clients, of curl, of Node's fetch and of its own pages", async () => {
@@ -265,7 +266,7 @@ describe.each(Object.entries(places).filter(([name]) => name !== LOGGING))(
       }
       for (const path of ["/v2/logging", "/v2/trace/setting", "/v2/systemsharedmemory/status"])
         expect(await statusOf(port, { method: "GET", path, headers: rebound })).toBe(403);
-      expect(triton.service.log.settings.verboseLevel).toBe(0);
+      expect(triton.server.log.settings.verboseLevel).toBe(0);
     });
 
     it("answers probes, proxies and Triton's clients under any name", async () => {
@@ -350,7 +351,7 @@ describe("origins that the program names", () => {
 
   it("are names: others are refused", () => {
     for (const name of ["http://a.example", "a.example:8000", "a/b", "*", "", 1])
-      expect(() => new Triton({ security: { allowedHosts: [name as string] } })).toThrow(
+      expect(() => serviceOf(new Triton({ security: { allowedHosts: [name as string] } }))).toThrow(
         `security.allowedHosts: expected true or names such as "triton.example.com", got '${name}'`,
       );
   });
@@ -387,7 +388,7 @@ describe("the dashboard", () => {
   );
 
   it("of an application shows nothing to such a page either", async () => {
-    const server = createServer(toNodeListener(dashboard().open(openTriton().service))).listen(0);
+    const server = createServer(toNodeListener(dashboard().open(openTriton()))).listen(0);
     onTestFinished(() => void server.close());
     const { port } = server.address() as AddressInfo;
     for (const path of reads)

@@ -1,4 +1,5 @@
 import { batch, TritonError } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { openServer } from "./support/open-server.js";
 
@@ -30,7 +31,7 @@ async function openModel() {
       });
     },
   });
-  return { server, executed, queue: () => server.triton.service.queue("turns", ""), turn: () => next() };
+  return { server, executed, queue: () => serviceOf(server.triton).queue("turns", ""), turn: () => next() };
 }
 
 type Opened = Awaited<ReturnType<typeof openModel>>;

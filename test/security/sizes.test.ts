@@ -7,6 +7,7 @@ import type { BackendFactory, ParameterTable } from "@tritonjs/core/backend";
 import { lineLogger } from "@tritonjs/core/internal";
 import { rollouts } from "@tritonjs/operations/rollout";
 import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { DeclaredParameters } from "../../packages/core/src/backends/declared-parameters.js";
 import { BUILT_IN, PACKAGED } from "../../packages/core/src/backends/find-backend.js";
@@ -27,7 +28,7 @@ describe("a decompression bomb", () => {
     ["gzip", gzipSync(zeros)],
     ["deflate", deflateSync(zeros)],
   ])("in %s over HTTP is refused for its ratio, and its memory is given back", async (encoding, body) => {
-    const { requestMemory } = server.triton.service;
+    const { requestMemory } = serviceOf(server.triton);
     const before = requestMemory.refusals.RATIO;
     const answer = await fetch(`http://localhost:${server.httpPort}/v2/models/echo/infer`, {
       method: "POST",
@@ -44,7 +45,7 @@ describe("a decompression bomb", () => {
     const session = rawSession(`localhost:${server.grpcPort}`);
     const answer = await rawCall(session, framed(gzipSync(zeros), 1), { "grpc-encoding": "gzip" });
     expect(answer.grpcStatus).toBe(status.RESOURCE_EXHAUSTED);
-    await expect.poll(() => server.triton.service.requestMemory.usedBytes).toBe(0);
+    await expect.poll(() => serviceOf(server.triton).requestMemory.usedBytes).toBe(0);
     await server.serves();
   });
 

@@ -3,6 +3,7 @@ import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { sample, type Triton } from "@tritonjs/core";
 import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { framed } from "../../packages/grpc/test/support/raw-call.js";
 import { FRAME, frameOf, openFrame, rawConnection } from "../../packages/grpc/test/support/raw-frames.js";
@@ -148,7 +149,7 @@ describe("a slow writer (slowloris)", () => {
   it("of gRPC messages reserves only what has arrived, and its deadline ends the call", async () => {
     const server = await openServer();
     const { socket } = await rawConnection(server.grpcPort);
-    const { requestMemory } = server.triton.service;
+    const { requestMemory } = serviceOf(server.triton);
     for (let id = 1; id < 200; id += 2) {
       socket.write(openFrame(id, STREAM_INFER));
       // Announces 60 MB and sends one byte.

@@ -59,7 +59,7 @@ describe("tokens", () => {
       compare.mockRestore();
       syncBuiltinESMExports();
     });
-    const { AccessGate } = await import("../../packages/core/src/service/access-control.js");
+    const { AccessGate } = await import("../../packages/server/src/access/access-control.js");
     const { Secret } = await import("../../packages/llm/src/openai/openai-access.js");
     const gate = new AccessGate({ trace: { header: "key", value: "secret" } });
     const secret = new Secret("secret");

@@ -1,6 +1,7 @@
 import { batch, type InferOptions, Triton } from "@tritonjs/core";
 import type { Backend } from "@tritonjs/core/backend";
 import { deadlines, scheduling } from "@tritonjs/scheduling";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import type { LateCause } from "../../packages/core/src/observe/statistics.js";
 import { InferenceRequest } from "../../packages/core/src/request/inference-request.js";
@@ -182,7 +183,9 @@ class Planted {
 
   /** Numbers of late and refused requests by cause; those of before are not counted again. */
   causes(before: Partial<Record<LateCause, number>> = {}): Partial<Record<LateCause, number>> {
-    const model = this.triton.service.inspector!.models().find(({ name }) => name === "planted")!;
+    const model = serviceOf(this.triton)
+      .inspector!.models()
+      .find(({ name }) => name === "planted")!;
     const sums: Partial<Record<LateCause, number>> = {};
     for (const { causes } of model.activity!().deadlines) {
       for (const [cause, count] of Object.entries(causes) as [LateCause, number][]) {

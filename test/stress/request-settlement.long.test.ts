@@ -1,4 +1,5 @@
 import { type ModelHandle, Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import type { echoInputs, echoOutputs } from "../support/echo-model.js";
 import { SeededRandom } from "../support/seeded-random.js";
@@ -122,7 +123,7 @@ class StressRun {
       if (random.chance(0.6)) await clock.advance(random.below(4));
     }
     await clock.advance(1000);
-    this.pendingAtRest = pendingOf(await this.triton.service.metrics());
+    this.pendingAtRest = pendingOf(await serviceOf(this.triton).metrics());
     for (let i = 0; i < 100; i++) this.send();
     await clock.advance(2);
     const closed = this.close();

@@ -1,6 +1,7 @@
 import { getEventListeners } from "node:events";
 import { Tensor, type Triton, TritonError } from "@tritonjs/core";
 import type { InferenceRequest } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { sendRequest } from "../support/send-request.js";
 import type { StressModel } from "./stress-models.js";
 
@@ -48,7 +49,7 @@ export class RequestHandle {
       }),
     };
     try {
-      const sent = sendRequest(triton.service.model(model.name, ""), init, (outcome, final, request) => {
+      const sent = sendRequest(serviceOf(triton).model(model.name, ""), init, (outcome, final, request) => {
         this.#request = request as InferenceRequest;
         if (this.ends.length > 0) this.late++;
         if (outcome !== undefined && !TritonError.is(outcome)) {

@@ -1,5 +1,5 @@
-import type { FoundModel, InferInit } from "@tritonjs/core/frontend";
 import { InferenceRequest, type RequestHandle, type RequestSender } from "@tritonjs/core/internal";
+import type { FoundModel, InferInit } from "@tritonjs/server";
 
 /** Sends a request to a model that a look-up has found, as an exchange does. */
 export function sendRequest(

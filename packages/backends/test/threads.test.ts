@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { readdirSync, readFileSync } from "node:fs";
 import { type HostPolicy, Triton, type TritonOptions } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { onnxModel } from "../../../examples/onnx-writer/onnx-writer.js";
 import { identityOnnx } from "../../../test/support/onnx-models.js";
@@ -232,7 +233,7 @@ describe.skipIf(!isLinux)(`a host policy that the system refuses${elsewhere}`, (
       { ...cores(""), ...Object.fromEntries(files) },
       { hostPolicies: Object.fromEntries(cases.map(([policy], i) => [`policy${i}`, policy])) },
     );
-    const index = await served.triton.service.repositoryIndex(false);
+    const index = await serviceOf(served.triton).repositoryIndex(false);
     for (const [i, [, reason]] of cases.entries()) {
       expect(index.find(({ name }) => name === `wrong${i}`)?.reason).toContain(reason);
     }

@@ -4,8 +4,6 @@
 
 export { EqualInputsRule, Payload } from "./batch/payload.js";
 export { defaultDynamicBatching } from "./config/defaults.js";
-export type { BatcherOptions, ConfiguredBatcher } from "./config/model-options.js";
-export { sequenceSlots } from "./config/sequence-batching.js";
 export type {
   GpuRegionRequest,
   GpuRegions,
@@ -13,6 +11,8 @@ export type {
   HoldGpuMemory,
   MappedGpuMemory,
 } from "./config/gpus.js";
+export type { BatcherOptions, ConfiguredBatcher } from "./config/model-options.js";
+export { sequenceSlots } from "./config/sequence-batching.js";
 export {
   ENDPOINT_GROUPS,
   type EndpointGroup,
@@ -26,16 +26,15 @@ export {
   type UnbatchedModel,
 } from "./extension/extension.js";
 export type { ParameterTable } from "./instance/backend.js";
-export type { ModelPlan } from "./model/model-server.js";
-export type { ModelVersion, VersionRouter } from "./model/model-version.js";
 export type { InstanceGroup, InstanceUser } from "./instance/instance-group.js";
 export type { ModelInstance } from "./instance/model-instance.js";
+export type { ModelPlan } from "./model/model-server.js";
+export type { ModelVersion, VersionRouter } from "./model/model-version.js";
 export type { ModelRegistry } from "./model/registry.js";
 export type { Residence, TenantModel } from "./model/residence.js";
 export type { Log } from "./observe/log.js";
 export type { CollectedFamily, Series } from "./observe/metric-families.js";
 export type { RequestTracer } from "./observe/request-trace.js";
-export type { AroundScheduling, SchedulingSettings } from "./scheduler/around-scheduling.js";
 export type { LateCause } from "./observe/statistics.js";
 export {
   costOf,
@@ -45,6 +44,7 @@ export {
   startOf,
 } from "./request/inference-request.js";
 export type { ReadHeaders, RequestInfo } from "./request-info.js";
+export type { AroundScheduling, SchedulingSettings } from "./scheduler/around-scheduling.js";
 export type { BatchedModel, Batcher, SlotPlan, SlotPlanner } from "./scheduler/batcher.js";
 export { DynamicBatchScheduler } from "./scheduler/dynamic/dynamic-batch-scheduler.js";
 export type { BatchingRules, BatchPlan, BatchPlanner } from "./scheduler/dynamic/form-batch.js";

@@ -66,8 +66,9 @@ export type {
 export type { SequenceOptions } from "./config/sequence-options.js";
 export type { Substitute } from "./config/substitutes.js";
 export type { Extension } from "./extension/extension.js";
-export type { SecurityOptions } from "./frontend/security.js";
-export type { Frontend, ServeOptions, ServeResult } from "./frontend/serve-frontends.js";
+export type { Frontend } from "./frontend/frontend.js";
+export type { ServeOptions, ServeResult } from "./frontend/serve-frontends.js";
+export type { RequestMemoryOptions, SecurityOptions } from "./frontend/service-options.js";
 export type { JsModel, JsModelArgs } from "./instance/js-model.js";
 export type { QueueSnapshot } from "./model/version-status.js";
 export type { Logger } from "./observe/log.js";
@@ -81,7 +82,6 @@ export type {
   RepositoryOptions,
 } from "./repository/repository-options.js";
 export { responseParameters, withParameters } from "./request/inference-response.js";
-export type { RequestMemoryOptions } from "./request/request-memory.js";
 export type { RequestInfo, SequenceInfo } from "./request-info.js";
 export { sequenceState } from "./request-info.js";
 export type { HostPolicy } from "./system/host-policy.js";

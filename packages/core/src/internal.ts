@@ -25,14 +25,7 @@ export { completeStep } from "./config/auto-complete-config.js";
 export { defaultDynamicBatching } from "./config/defaults.js";
 export { type PlannedInstance, planInstances } from "./config/instance-groups.js";
 export { readSubstitutes } from "./config/substitutes.js";
-export { forwardHeaders, type HeaderPattern, headerPattern } from "./frontend/header-pattern.js";
-export { HostRule, isForeign, isLoopback } from "./frontend/security.js";
-export type {
-  DefaultFrontends,
-  ThreadedFrontend,
-  ThreadedFrontendOptions,
-  WebPages,
-} from "./frontend/serve-frontends.js";
+export type { DefaultFrontends } from "./frontend/serve-frontends.js";
 export { withInputs } from "./instance/callback-context.js";
 export { heldByInstance, inlineRequests, nextTurn } from "./instance/inline-executor.js";
 export { InstanceGroup, type InstanceUser } from "./instance/instance-group.js";
@@ -75,14 +68,6 @@ export {
 } from "./request/inference-request.js";
 export { OutputChecker } from "./request/inference-response.js";
 export {
-  freeMemory,
-  freeWhenSent,
-  freeWhenUsed,
-  LARGE_REQUEST_BYTES,
-  ownedByAnswer,
-  UnpackFault,
-} from "./request/request-memory.js";
-export {
   lengthLimitOf,
   type QueueOptions,
   queueOptions,
@@ -95,25 +80,6 @@ export {
 } from "./request-info.js";
 export { Heap } from "./scheduler/dynamic/priority-queue.js";
 export type { LevelStatus, Scheduler, SequenceCounts } from "./scheduler/scheduler.js";
-export { grpcTimeoutMs, readCallerHeaders } from "./service/caller-headers.js";
-export {
-  LOAD_REPORT_FORMAT_HEADER,
-  LOAD_REPORT_HEADER,
-  loadReportMessage,
-  writeLoadReport,
-} from "./service/model-reports.js";
-export type { PlaceInLine, RefusalLine, WaitedQueue } from "./service/refusal-line.js";
-export type {
-  ObservedCounters,
-  ObservedInstance,
-  ObservedModel,
-  ServerInspector,
-} from "./service/server-inspector.js";
-export {
-  type RegionRange,
-  type RequestedRange,
-  SharedMemory,
-} from "./shared-memory/shared-memory.js";
 export {
   Alarm,
   type Clock,

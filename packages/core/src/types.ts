@@ -51,7 +51,20 @@ export type {
 } from "./config/model-options.js";
 export type { SequenceStateOption } from "./config/sequence-options.js";
 export type { LoadParameters, ModelControlMode, UnloadParameters } from "./extension/model-source.js";
-export type { FrontendThreads } from "./frontend/serve-frontends.js";
+export type {
+  FrontendAddress,
+  FrontendServer,
+  FrontendThreads,
+  MountedFrontend,
+} from "./frontend/frontend.js";
+export type {
+  AccessGroup,
+  AllowedHosts,
+  Authenticate,
+  AuthenticationOptions,
+  AuthenticationRequest,
+  ServiceOptions,
+} from "./frontend/service-options.js";
 export type {
   JsMetricLabels,
   JsMetricOptions,
@@ -76,21 +89,5 @@ export type { Cut, CutReason, FailureNote } from "./observe/statistics.js";
 export type { TraceLevel, TraceLevelOption, TraceSettings } from "./observe/trace-settings.js";
 export type { BackendConfig } from "./repository/repository-options.js";
 export type { ResponseParameters } from "./request/inference-response.js";
-export type { MemoryRefusals, MemoryUsage, UnpackFaultKind } from "./request/request-memory.js";
 export type { EvictionListener, EvictionReason, RequestScope } from "./request-info.js";
-export type {
-  AccessGroup,
-  Authenticate,
-  AuthenticationRequest,
-} from "./service/access-control.js";
-export type { LoadReport } from "./service/model-reports.js";
-export type { ObservedActivity } from "./service/server-inspector.js";
-export type { ServiceChange, WatchedModel, WatchedServer, WatchedVersion } from "./service/service-watch.js";
-export type {
-  RegisteredCudaRegion,
-  RegisteredRegion,
-  RegisteredSystemRegion,
-  SystemRegionRequest,
-  WatchedRegion,
-} from "./shared-memory/shared-memory.js";
 export type { HostPolicies } from "./system/host-policy.js";

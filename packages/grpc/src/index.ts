@@ -9,16 +9,7 @@ import {
   type status,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import type { Frontend } from "@tritonjs/core";
-import {
-  type FrontendAddress,
-  type InferenceService,
-  listenOnAll,
-  type RequestMemory,
-  type RequestShare,
-  type TlsOptions,
-} from "@tritonjs/core/frontend";
-import { acceptFaults, type DefaultFrontends, type ThreadedFrontend } from "@tritonjs/core/internal";
+import { acceptFaults, type DefaultFrontends } from "@tritonjs/core/internal";
 import {
   assertOptions,
   definedMembers,
@@ -28,6 +19,18 @@ import {
   typesOfDefaults,
 } from "@tritonjs/protocol";
 import { RETRY_PUSHBACK } from "@tritonjs/protocol/grpc";
+import {
+  type FrontendAddress,
+  listenOnAll,
+  placeInThreads,
+  type RequestMemory,
+  type RequestShare,
+  type Served,
+  type ServiceFrontend,
+  serviceOf,
+  type ThreadedFrontend,
+  type TlsOptions,
+} from "@tritonjs/server";
 import { HANDLER_OPTION_TYPES, type HandlerOptions, protocolMethods } from "./methods/protocol-methods.js";
 import { Shutdown } from "./shutdown.js";
 import { STATUS, statusOfFailure } from "./status-from-code.js";
@@ -46,7 +49,7 @@ import {
   serveCall,
 } from "./transport/method.js";
 
-export type { TlsOptions } from "@tritonjs/core/frontend";
+export type { TlsOptions } from "@tritonjs/server";
 export type { RestrictedProtocols } from "./methods/protocol-methods.js";
 export type { CompressionLevel, ConnectionOptions } from "./transport/connection.js";
 
@@ -73,7 +76,7 @@ export const defaultFrontends: DefaultFrontends = (options) => {
  * await triton.serve({ frontends: [grpc({ port: 8001 })] });
  * ```
  */
-export function grpc(options: GrpcOptions = {}): Frontend {
+export function grpc(options: GrpcOptions = {}): ServiceFrontend {
   return new GrpcFrontend(resolveGrpcOptions(options));
 }
 
@@ -87,8 +90,9 @@ async function polled(): Promise<void> {
 
 const LISTENING = { joinsFamilies: true, portHint: "the option grpcPort (or grpc({ port }))" };
 
-class GrpcFrontend implements Frontend {
+class GrpcFrontend implements ServiceFrontend {
   readonly name = "grpc";
+  readonly place = placeInThreads;
   /** One server for each address of the host. */
   #servers: readonly Server[] = [];
   readonly #sockets = new Set<Socket>();
@@ -103,7 +107,8 @@ class GrpcFrontend implements Frontend {
     return { module, name: "grpc", options: this.options, listening: LISTENING };
   }
 
-  async start(service: InferenceService): Promise<FrontendAddress> {
+  async start(served: Served): Promise<FrontendAddress> {
+    const service = serviceOf(served);
     const { address, port, reusePort, tls } = this.options;
     const shutdown = new Shutdown();
     const { requestMemory } = service;
@@ -257,11 +262,11 @@ const HEALTH_SERVICE = "grpc.health.v1.Health";
  */
 export function addV2Service(
   server: Pick<GrpcJsServer, "addService" | "removeService">,
-  triton: { readonly service: InferenceService },
+  triton: Served,
   options: V2ServiceOptions = {},
 ): void {
   assertOptions("addV2Service()", options, { health: "boolean", ...HANDLER_OPTION_TYPES });
-  const { service } = triton;
+  const service = serviceOf(triton);
   const shutdown = new Shutdown();
   const methods = protocolMethods(service, options, shutdown);
   const services = grpcJsServices(methods, service.requestMemory);

@@ -10,8 +10,8 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { batch, Triton } from "@tritonjs/core";
-import { RequestMemory } from "@tritonjs/core/frontend";
 import { decodeMessage, encodeMessage, grpc as messages } from "@tritonjs/protocol/grpc";
+import { RequestMemory, serviceOf } from "@tritonjs/server";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { makeCertificates } from "../../../test/support/certificates.js";
 import { addV2Service, type V2ServiceOptions } from "../src/index.js";
@@ -149,7 +149,7 @@ describe("the v2 service in a server of the program's own", () => {
       code: status.UNAVAILABLE,
       details: "This protocol is restricted, expecting header 'triton-grpc-protocol-triton-access-token'",
     });
-    const token = ["triton-grpc-protocol-triton-access-token", triton.accessToken!] as const;
+    const token = ["triton-grpc-protocol-triton-access-token", serviceOf(triton).accessToken!] as const;
     await expect(index([token])).resolves.toBeDefined();
   });
 

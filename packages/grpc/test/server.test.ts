@@ -18,7 +18,7 @@ describe("starting the frontend over http2", () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
     const { port } = taken.address() as { port: number };
-    await expect(grpc({ port }).start(new FakeService())).rejects.toMatchObject({
+    await expect(grpc({ port }).start({ service: new FakeService() })).rejects.toMatchObject({
       code: "UNAVAILABLE",
       message: `port ${port} is already in use: choose another with the option grpcPort (or grpc({ port }))`,
     });
@@ -26,7 +26,9 @@ describe("starting the frontend over http2", () => {
   });
 
   test("fails for an unknown host", async () => {
-    await expect(grpc({ address: "host.invalid", port: 0 }).start(new FakeService())).rejects.toMatchObject({
+    await expect(
+      grpc({ address: "host.invalid", port: 0 }).start({ service: new FakeService() }),
+    ).rejects.toMatchObject({
       code: "UNAVAILABLE",
     });
   });
@@ -52,7 +54,7 @@ describe("starting the frontend over http2", () => {
     },
   );
 
-  test("adds gRPC to the default frontends unless it is off", () => {
+  test("adds gRPC to the default frontends unless it is off", async () => {
     const options = {
       allowHttp: true,
       httpAddress: "localhost",
@@ -66,8 +68,8 @@ describe("starting the frontend over http2", () => {
       metricsAddress: "localhost",
       metricsPort: 8002,
     };
-    expect(defaultFrontends(options).map(({ name }) => name)).toEqual(["grpc"]);
-    expect(defaultFrontends({ ...options, allowGrpc: false })).toEqual([]);
+    expect((await defaultFrontends(options)).map(({ name }) => name)).toEqual(["grpc"]);
+    expect(await defaultFrontends({ ...options, allowGrpc: false })).toEqual([]);
   });
 });
 

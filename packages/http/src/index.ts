@@ -1,7 +1,7 @@
 import type { Frontend } from "@tritonjs/core";
-import type { InferenceService, TlsOptions } from "@tritonjs/core/frontend";
-import type { DefaultFrontends, WebPages } from "@tritonjs/core/internal";
+import type { DefaultFrontends } from "@tritonjs/core/internal";
 import { assertOptions, optionTypes } from "@tritonjs/protocol";
+import type { InferenceService, ServiceFrontend, TlsOptions, WebPages } from "@tritonjs/server";
 import { firstHeader, headersOf, type V2Request } from "./exchange/request.js";
 import { faultResponse, type V2Response } from "./exchange/response.js";
 import { DEFAULT_MAX_INPUT_SIZE } from "./limits.js";
@@ -18,14 +18,15 @@ import { type CorsOptions, listedOrigins, withCors } from "./server/cors.js";
 import type { FastifyServerOptions } from "./server/fastify.js";
 import { HTTP_LIMIT_TYPES, type HttpLimits, ListeningFrontend } from "./server/listening-frontend.js";
 
-export type { TlsOptions } from "@tritonjs/core/frontend";
+export type { TlsOptions } from "@tritonjs/server";
 export * from "./fetch.js";
 
 export type { HttpLimits } from "./server/listening-frontend.js";
 export { type V2PluginOptions, v2Plugin } from "./server/v2-plugin.js";
 
 /** The frontends of this package that `serve()` opens by default. */
-export const defaultFrontends: DefaultFrontends = (options, pages) => {
+export const defaultFrontends: DefaultFrontends = async (options) => {
+  const pages = options.dashboard ? (await import("./dashboard/index.js")).dashboard() : undefined;
   const frontends: Frontend[] = [];
   if (options.allowHttp) {
     frontends.push(
@@ -92,7 +93,7 @@ const HTTP_OPTION_TYPES = {
  * await triton.serve({ frontends: [http({ port: 8000 })] });
  * ```
  */
-export function http(options: HttpOptions = {}): Frontend {
+export function http(options: HttpOptions = {}): ServiceFrontend {
   assertOptions("http()", options, HTTP_OPTION_TYPES);
   assertOptions("http({ limits })", options.limits ?? {}, HTTP_LIMIT_TYPES);
   const { port = 8000, address = "localhost", reusePort = false, logger, tls, limits, ...rest } = options;
@@ -166,7 +167,7 @@ const METRICS_OPTION_TYPES = optionTypes<MetricsOptions>({
  * await triton.serve({ frontends: [http(), metrics({ port: 8002 })] });
  * ```
  */
-export function metrics(options: MetricsOptions = {}): Frontend {
+export function metrics(options: MetricsOptions = {}): ServiceFrontend {
   assertOptions("metrics()", options, METRICS_OPTION_TYPES);
   const { port = 8002, address = "localhost", tls, logger, pages } = options;
   const portHint = "the option metricsPort (or metrics({ port }))";
@@ -202,7 +203,7 @@ const WITHOUT_BODY = new Set(["GET", "HEAD"]);
 /** Serves pages in front of a handler: the paths below that of the pages, and `/`, which leads to them. */
 function withPages(handler: V2Handler, service: InferenceService, pages: WebPages): V2Handler {
   const { path } = pages;
-  const answer = pages.open(service);
+  const answer = pages.open({ service });
   return answerErrors(async (request) => {
     if (request.path === "/" && request.method === "GET") {
       return { status: 302, headers: { location: `${path}/` }, body: Buffer.alloc(0) };

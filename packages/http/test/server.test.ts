@@ -24,12 +24,12 @@ describe("server", () => {
   it("start returns the address of the server", async () => {
     const frontend = http({ port: 0, address: "127.0.0.1" });
     onTestFinished(() => frontend.stop());
-    const { host, port, url } = await frontend.start(identity());
+    const { host, port, url } = await frontend.start({ service: identity() });
     expect(host).toBe("127.0.0.1");
     expect(url).toBe(`http://127.0.0.1:${port}`);
   });
 
-  it("defaultFrontends opens those that are allowed", () => {
+  it("defaultFrontends opens those that are allowed", async () => {
     const options = {
       allowHttp: true,
       httpAddress: "localhost",
@@ -43,8 +43,8 @@ describe("server", () => {
       metricsAddress: "localhost",
       metricsPort: 0,
     };
-    expect(defaultFrontends(options).map(({ name }) => name)).toEqual(["http", "metrics"]);
-    expect(defaultFrontends({ ...options, allowHttp: false, allowMetrics: false })).toEqual([]);
+    expect((await defaultFrontends(options)).map(({ name }) => name)).toEqual(["http", "metrics"]);
+    expect(await defaultFrontends({ ...options, allowHttp: false, allowMetrics: false })).toEqual([]);
   });
 
   it("v2Plugin mounts in an application under a prefix, next to its own routes", async () => {
@@ -69,7 +69,7 @@ describe("a port that is taken", () => {
     [metrics, "choose another with the option metricsPort (or metrics({ port }))"],
   ])("is named together with its option", async (frontend, hint) => {
     const port = await startHttp(identity());
-    await expect(frontend({ port }).start(identity())).rejects.toMatchObject({
+    await expect(frontend({ port }).start({ service: identity() })).rejects.toMatchObject({
       code: "UNAVAILABLE",
       message: `port ${port} is already in use: ${hint}`,
     });
@@ -80,7 +80,7 @@ describe("stopping the HTTP frontend", () => {
   it("answers running requests, closes idle connections, and accepts no new ones", async () => {
     const service = identity();
     const frontend = http({ port: 0 });
-    const { port } = await frontend.start(service);
+    const { port } = await frontend.start({ service });
     const idle = oneConnection();
     await send(port, { path, body: good, agent: idle });
     const busy = oneConnection();
@@ -101,7 +101,7 @@ describe("stopping the HTTP frontend", () => {
   it("waits for an answer that has begun, and not for its connection", async () => {
     const service = new IdentityService(identityConfig("m", "INT32"));
     const frontend = http({ port: 0 });
-    const { port } = await frontend.start(service);
+    const { port } = await frontend.start({ service });
     const agent = oneConnection();
     service.onRequest = (request) => {
       const response = { modelName: "m", modelVersion: "1", id: "", parameters: {}, outputs: new Map() };
@@ -135,7 +135,7 @@ describe("stopping the HTTP frontend", () => {
   it("is harmless before the start and when repeated", async () => {
     const frontend = http({ port: 0 });
     await frontend.stop();
-    await frontend.start(identity());
+    await frontend.start({ service: identity() });
     await Promise.all([frontend.stop(), frontend.stop()]);
     await frontend.stop();
   });
@@ -145,7 +145,7 @@ describe("the metrics port", () => {
   it("serves the metrics page, and an empty page on other paths", async () => {
     const frontend = metrics({ port: 0 });
     onTestFinished(() => frontend.stop());
-    const { port } = await frontend.start(identity());
+    const { port } = await frontend.start({ service: identity() });
     const get = (where: string) => send(port, { method: "GET", path: where });
     for (const where of ["/metrics", "/metrics/", "/metrics?x"]) {
       expect(await get(where)).toMatchObject({ status: 200, text: "nv_up 1\n" });
@@ -177,7 +177,7 @@ describe("further addresses", () => {
     async () => {
       resolveToTwoAddresses();
       const frontend = http({ port: 0 });
-      const { port } = await frontend.start(new IdentityService());
+      const { port } = await frontend.start({ service: new IdentityService() });
       for (const host of ["127.0.0.1", "127.0.0.2"]) {
         expect((await fetch(`http://${host}:${port}/v2/health/live`)).status).toBe(200);
       }

@@ -15,7 +15,7 @@ beforeAll(async () => {
 async function start(tls: TlsOptions) {
   const frontend = http({ port: 0, tls });
   onTestFinished(() => frontend.stop());
-  const { port, url } = await frontend.start(new IdentityService(identityConfig("m", "INT32")));
+  const { port, url } = await frontend.start({ service: new IdentityService(identityConfig("m", "INT32")) });
   return { port, url, frontend };
 }
 
@@ -56,7 +56,7 @@ describe("TLS", () => {
     const { ca, server } = certificates;
     const frontend = metrics({ port: 0, tls: server });
     onTestFinished(() => frontend.stop());
-    const { port } = await frontend.start(new IdentityService());
+    const { port } = await frontend.start({ service: new IdentityService() });
     expect(await get(port, "/metrics", { ca })).toBe(200);
   });
 

@@ -5,9 +5,9 @@ import {
   type Clock,
   type InferenceRequest,
   type InstanceGroup,
+  type KnownLimits,
   type ModelInstance,
   type Payload,
-  type KnownLimits,
   startOf,
 } from "@tritonjs/core/extension";
 import { errorWithoutStack, type TritonError } from "@tritonjs/protocol";

@@ -17,9 +17,9 @@ import {
   checkShares,
   type LimitOptions,
   PARAMETERS,
-  settingTexts,
   type ShareOptions,
   schedulingSettings,
+  settingTexts,
   textsOf,
 } from "./settings.js";
 import { deadlineOf } from "./urgency-queue.js";

@@ -13,7 +13,13 @@ import type { ModelConfig } from "@tritonjs/protocol";
 import { DeadlineBatching } from "./deadline-batching.js";
 import { callerOf, FairShares, ShareLedger } from "./fair-shares.js";
 import { LearnedTimes } from "./learned-times.js";
-import { type SchedulingSettings, type ShareOptions, schedulingSettings, settingsProblems, type Texts } from "./settings.js";
+import {
+  type SchedulingSettings,
+  type ShareOptions,
+  schedulingSettings,
+  settingsProblems,
+  type Texts,
+} from "./settings.js";
 import { SlotDeadlines } from "./slot-deadlines.js";
 import { dueOf, urgencyOf } from "./urgency.js";
 import { UrgencyQueue } from "./urgency-queue.js";

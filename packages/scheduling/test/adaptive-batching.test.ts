@@ -1,6 +1,7 @@
 import { batch, type ModelOptions, Triton, type TritonError } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { deadlines, scheduling } from "@tritonjs/scheduling";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { type EchoHandle, echo, echoInputs, echoOutputs } from "../../../test/support/echo-model.js";
 import { outcomeOf } from "../../../test/support/outcome.js";
@@ -191,7 +192,7 @@ describe("admission with a target latency", () => {
     await bench.clock.advance(300);
     const refused = (await outcomes).filter((text) => text !== "done").length;
     expect(bench.handle.statistics().inferenceStats.fail.count).toBe(refused);
-    const page = await bench.triton.service.metrics();
+    const page = await serviceOf(bench.triton).metrics();
     expect(page).toMatch(new RegExp(`nv_inference_request_failure\\{.*reason="REJECTED".*\\} ${refused}\n`));
   });
 

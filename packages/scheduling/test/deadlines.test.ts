@@ -1,6 +1,7 @@
 import { batch, type InferOptions, type ModelOptions, Triton, TritonError } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { deadlines, scheduling } from "@tritonjs/scheduling";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, describe, expect, it } from "vitest";
 import { type EchoHandle, echo, echoInputs, echoOutputs } from "../../../test/support/echo-model.js";
 import { outcomeOf, thrownBy } from "../../../test/support/outcome.js";
@@ -123,7 +124,7 @@ describe("deadlines", () => {
     ];
     await bench.clock.advance(200);
     await Promise.all(sent);
-    const lines = (await bench.triton.service.metrics()).split("\n");
+    const lines = (await serviceOf(bench.triton).metrics()).split("\n");
     const count = (level: number, outcome: string) =>
       `tritonjs_deadline_total{model="echo",version="1",level="${level}",outcome="${outcome}"}`;
     expect(lines).toContain(`${count(2, "in_time")} 2`);
@@ -141,7 +142,7 @@ describe("deadlines", () => {
       await bench.clock.advance(10);
       expect(await sent).toBe("done");
     }
-    const metrics = await bench.triton.service.metrics();
+    const metrics = await serviceOf(bench.triton).metrics();
     expect(metrics.match(/(?<=deadline_total.*level=)"\d+",outcome="in_time"} \d+/g)).toEqual([
       '"1",outcome="in_time"} 1',
       '"2",outcome="in_time"} 3',
@@ -158,7 +159,7 @@ describe("deadlines", () => {
     sent.push(bench.send(2, { timeoutMs: 95, priority: 2 }));
     await bench.clock.advance(200);
     await Promise.all(sent);
-    const lines = (await bench.triton.service.metrics()).split("\n");
+    const lines = (await serviceOf(bench.triton).metrics()).split("\n");
     expect(lines).toContain(
       'tritonjs_deadline_missed_total{model="echo",version="1",level="2",cause="queue"} 1',
     );
@@ -171,7 +172,7 @@ describe("deadlines", () => {
       await bench.clock.advance(10);
       expect(await sent).toBe("done");
     }
-    const lines = (await bench.triton.service.metrics()).split("\n");
+    const lines = (await serviceOf(bench.triton).metrics()).split("\n");
     const inTime = lines.filter((line) => /^tritonjs_deadline_total.*"in_time"/.test(line));
     expect(inTime).toHaveLength(65);
     expect(inTime).toContain(
@@ -186,7 +187,7 @@ describe("deadlines", () => {
       await bench.clock.advance(10);
       expect(await sent).toBe("done");
     }
-    const lines = (await bench.triton.service.metrics()).split("\n");
+    const lines = (await serviceOf(bench.triton).metrics()).split("\n");
     const count = (caller: string) =>
       `tritonjs_deadline_total{model="echo",version="1",level="0",caller="${caller}",outcome="in_time"}`;
     expect(lines).toContain(`${count("gold")} 3`);
@@ -228,7 +229,7 @@ describe("deadlines", () => {
       await clock.advance(400);
       expect(await late).toBe("UNAVAILABLE Request timeout expired");
       await blocks;
-      expect((await triton.service.metrics()).split("\n")).toContain(
+      expect((await serviceOf(triton).metrics()).split("\n")).toContain(
         'tritonjs_deadline_missed_total{model="own",version="1",level="0",cause="other_model"} 1',
       );
       await triton.close();

@@ -1,5 +1,6 @@
 import { BFloat16Bits, type DataType, Float16Bits, type Triton, TritonError } from "@tritonjs/core";
 import { DATA_TYPES, type Elements, isHalfArray } from "@tritonjs/protocol";
+import { serviceOf } from "@tritonjs/server";
 import ndarray, { type NdArray } from "ndarray";
 import {
   type Answer,
@@ -61,7 +62,7 @@ async function infer(triton: Triton, call: InferCall): Promise<Answer> {
 /** Outputs of a model with their data types; none for an unknown model. */
 function outputsOf(triton: Triton, model: string) {
   try {
-    return triton.service.modelMetadata(model, "").outputs;
+    return serviceOf(triton).modelMetadata(model, "").outputs;
   } catch {
     return [];
   }

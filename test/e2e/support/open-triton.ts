@@ -1,5 +1,6 @@
 import { Triton, type TritonOptions } from "@tritonjs/core";
 import type { RequestHandle } from "@tritonjs/core/internal";
+import { serviceOf } from "@tritonjs/server";
 import { onTestFinished, vi } from "vitest";
 import type { Client } from "../../conformance/clients/client.js";
 import { openClients } from "../../conformance/clients/open-clients.js";
@@ -20,7 +21,8 @@ export async function serveAndConnect(triton: Triton): Promise<Client[]> {
 }
 
 /** Calls `listener` with each request that a model accepts from a frontend. In-process calls do not count. */
-export function onSent({ service }: Triton, listener: (request: RequestHandle) => void): void {
+export function onSent(triton: Triton, listener: (request: RequestHandle) => void): void {
+  const service = serviceOf(triton);
   const lookUp = service.model.bind(service);
   vi.spyOn(service, "model").mockImplementation((name, version) => {
     const model = lookUp(name, version);
@@ -53,5 +55,5 @@ export async function until(happened: () => boolean | Promise<boolean>): Promise
 export async function pendingRequests(triton: Triton, model: string): Promise<number> {
   const name = "nv_inference_pending_request_count";
   const line = new RegExp(`^${name}\\{model="${model}",version="1"\\} (\\d+)$`, "m");
-  return Number(line.exec(await triton.service.metrics())?.[1]);
+  return Number(line.exec(await serviceOf(triton).metrics())?.[1]);
 }

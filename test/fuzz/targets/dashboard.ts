@@ -7,7 +7,7 @@ import { openIdentityModels, V2_TOKENS } from "../support/identity-models.js";
 /** The paths of the dashboard, and changes of instances. Its event stream does not end, so only its head is read. */
 export async function open(): Promise<FuzzTarget> {
   const { triton } = await openIdentityModels();
-  const page = dashboard().open(triton.service);
+  const page = dashboard().open(triton);
   return fetchTarget({
     open: () => async (request) => {
       const response = await page(request);

@@ -1,5 +1,6 @@
-import { SharedMemoryRegion } from "@tritonjs/core/shared-memory";
 import { fetchHandler } from "@tritonjs/http/fetch";
+import { serviceOf } from "@tritonjs/server";
+import { SharedMemoryRegion } from "@tritonjs/server/shared-memory";
 import { expectThat, type FuzzTarget } from "../engine/target.js";
 import { httpMessage } from "../structures/http-message.js";
 import { fetchTarget } from "../support/fetch-target.js";
@@ -19,7 +20,7 @@ export async function open(): Promise<FuzzTarget> {
   const key = `/tritonjs-fuzz-${process.pid}`;
   const memory = await SharedMemoryRegion.create(key, 2 * PAGE_BYTES);
   memory.write(new Uint8Array(memory.byteSize).fill(MARK));
-  await triton.service.sharedMemory.registerSystem("kept", {
+  await serviceOf(triton).sharedMemory.registerSystem("kept", {
     key,
     offset: PAGE_BYTES,
     byteSize: REGION_BYTES,

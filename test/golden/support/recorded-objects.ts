@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { SharedMemoryRegion } from "@tritonjs/core/shared-memory";
+import { SharedMemoryRegion } from "@tritonjs/server/shared-memory";
 
 /** Keys of the recorded objects begin with this. */
 const RECORDED_PREFIX = "golden_";

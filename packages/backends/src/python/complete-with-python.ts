@@ -2,8 +2,7 @@ import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import type { ModelDescription } from "@tritonjs/core/backend";
-import type { Clock } from "@tritonjs/core/internal";
-import { describeInWorker } from "@tritonjs/core/internal";
+import { type Clock, describeInWorker } from "@tritonjs/core/internal";
 import {
   AutoCompleteConfig,
   COMPLETION_METHODS,

@@ -4,12 +4,12 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Backend, BackendFactory, ModelDescription, ModelFiles } from "@tritonjs/core/backend";
 import { findModelFile, hostingOf, workerExecutor } from "@tritonjs/core/backend";
-import type { InstancePlace } from "@tritonjs/core/internal";
 import {
   type AskedModel,
   askWorker,
   DeclaredParameters,
   describeInWorker,
+  type InstancePlace,
   notFound,
   readFileInThread,
   wrongParameter,

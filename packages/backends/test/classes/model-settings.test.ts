@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { modelSettings } from "@tritonjs/backends/classes";
 import { Tensor, Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 
@@ -166,12 +167,12 @@ describe("a class of JavaScript", () => {
     expect([sums!.shape, sums!.data]).toEqual([[2, 1], Float64Array.of(3, 7)]);
     const { quotient, rest } = await triton.infer("divide", { a: [7], b: [2] });
     expect([quotient!.data[0], rest!.data[0]]).toEqual([3, 1]);
-    const config = triton.service.model("scale", "").config;
+    const config = serviceOf(triton).model("scale", "").config;
     expect([config.maxBatchSize, config.dynamicBatching !== undefined]).toEqual([8, true]);
   });
 
   it("takes tensors and batching from the settings, whose shapes have the batch axis", () => {
-    expect(triton.service.model("described", "").config).toMatchObject({
+    expect(serviceOf(triton).model("described", "").config).toMatchObject({
       maxBatchSize: 4,
       dynamicBatching: { maxQueueDelayMicroseconds: 250_000 },
       input: [{ name: "x", dims: [2] }],
@@ -185,18 +186,18 @@ describe("model-settings.json", () => {
     const input = Tensor.fromElements("FP32", [1, 5], Float32Array.of(640, 3, 900, 4, 5));
     const outputs = await triton.infer("fraud", { input__0: [[...(input.elements as Float32Array)]] });
     expect(Number(outputs.output__0!.data[0]).toFixed(4)).toBe("0.9248");
-    expect(triton.service.model("fraud", "").version).toBe(3);
+    expect(serviceOf(triton).model("fraud", "").version).toBe(3);
   });
 
   it.each(FAULTS.map(([what, , reason], i) => [what, i, reason] as const))(
     "with %s is refused, and other models keep serving",
     async (_what, i, reason) => {
-      const rows = await triton.service.repositoryIndex(false);
+      const rows = await serviceOf(triton).repositoryIndex(false);
       expect(rows.find(({ name }) => name === `bad${i}`)?.reason).toMatch(reason);
     },
   );
 
   it("is not read beside a config.pbtxt", () => {
-    expect(triton.service.model("same", "").config.backend).toBe("identity");
+    expect(serviceOf(triton).model("same", "").config.backend).toBe("identity");
   });
 });

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { modelSettings } from "@tritonjs/backends/classes";
 import { Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, describe, expect, it } from "vitest";
 import { hasPython, patientPython, pythonProgram, withoutPython } from "../../../../test/support/python.js";
 import { type RepositoryFiles, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
@@ -30,7 +31,7 @@ async function serve(files: RepositoryFiles, prepare?: (path: string) => void): 
 
 const json = (value: object) => JSON.stringify(value);
 const reasonOf = async (server: Triton, model: string) =>
-  (await server.service.repositoryIndex(false)).find(({ name }) => name === model)?.reason;
+  (await serviceOf(server).repositoryIndex(false)).find(({ name }) => name === model)?.reason;
 
 const PYTHON = `
 class Triple:

@@ -1,4 +1,5 @@
 import { batch, Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 import { type GpuOptions, gpu } from "../../src/gpu/index.js";
@@ -28,7 +29,7 @@ describe("instances of KIND_GPU on a machine without a GPU", () => {
     await using triton = serverOf(models.path, { numbers: [], fallback: "cpu" }, warnings);
     await triton.ready();
     const groupsOf = (name: string) =>
-      triton.service
+      serviceOf(triton)
         .model(name, "")
         .config.instanceGroup.map(({ kind, count, gpus }) => ({ kind, count, gpus }));
     expect(groupsOf("open")).toEqual([{ kind: "KIND_CPU", count: 1, gpus: [] }]);
@@ -56,7 +57,7 @@ describe("instances of KIND_GPU on a machine without a GPU", () => {
     ] as const) {
       await using triton = serverOf(models.path, options, []);
       await triton.ready();
-      const [row] = await triton.service.repositoryIndex(false);
+      const [row] = await serviceOf(triton).repositoryIndex(false);
       expect(row!.reason).toContain(reason);
     }
   });

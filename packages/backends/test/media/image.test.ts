@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { image } from "@tritonjs/backends/media";
 import { Triton } from "@tritonjs/core";
 import { float16ToFloat32 } from "@tritonjs/protocol";
+import { serviceOf } from "@tritonjs/server";
 import ndarray from "ndarray";
 import sharp from "sharp";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -469,7 +470,7 @@ async function serving(steps: string | undefined) {
   await triton.ready();
   return {
     triton,
-    reason: async () => (await triton.service.repositoryIndex(false))[0]!.reason,
+    reason: async () => (await serviceOf(triton).repositoryIndex(false))[0]!.reason,
     async [Symbol.asyncDispose]() {
       await triton.close();
       await models[Symbol.asyncDispose]();

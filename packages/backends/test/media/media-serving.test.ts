@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { InferenceServerClient } from "@tritonjs/client/http";
 import { Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { repositoryRoot } from "../../../../test/support/repository.js";
 import { type RepositoryFiles, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
@@ -24,7 +25,7 @@ async function serving(files: RepositoryFiles, run: (triton: Triton) => Promise<
 
 /** The reason why a model of a repository was not loaded. */
 async function reasonOf(triton: Triton, model: string): Promise<string> {
-  const rows = await triton.service.repositoryIndex(false);
+  const rows = await serviceOf(triton).repositoryIndex(false);
   return rows.find(({ name }) => name === model)?.reason ?? "";
 }
 
@@ -44,7 +45,7 @@ describe("config.pbtxt", () => {
       "pixels/1/": "",
     };
     await serving(files, async (triton) => {
-      expect(triton.service.modelConfig("pixels", "")).toMatchObject({
+      expect(serviceOf(triton).modelConfig("pixels", "")).toMatchObject({
         maxBatchSize: 32,
         dynamicBatching: {},
         input: [{ name: "image", dataType: "TYPE_STRING", dims: [1] }],

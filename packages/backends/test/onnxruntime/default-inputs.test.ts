@@ -5,6 +5,7 @@ import { type TensorSpec, Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
 import { toConfigDataType } from "@tritonjs/protocol";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import {
   type OnnxElementType,
@@ -167,9 +168,9 @@ describe("an input with a default", () => {
         ]);
         await client.close();
       }
-      const { inputs } = triton.service.modelMetadata("m", "");
+      const { inputs } = serviceOf(triton).modelMetadata("m", "");
       expect(inputs.map(({ name }) => name)).toEqual(["x", "bias"]);
-      expect(triton.service.modelConfig("m", "").input[1]).toMatchObject({ name: "bias", optional: true });
+      expect(serviceOf(triton).modelConfig("m", "").input[1]).toMatchObject({ name: "bias", optional: true });
     });
   });
 
@@ -335,7 +336,11 @@ describe("an input with a default", () => {
 
   it("is not an input of a model without a configuration, or one that does not say 'optional'", async () => {
     await served({ "m/1/model.onnx": biased }, async (triton) => {
-      expect(triton.service.modelConfig("m", "").input.map(({ name }) => name)).toEqual(["x"]);
+      expect(
+        serviceOf(triton)
+          .modelConfig("m", "")
+          .input.map(({ name }) => name),
+      ).toEqual(["x"]);
     });
     await using triton = new Triton();
     const handle = triton.bind({ modelName: "m", inferFunc: onnxruntime({ model: biased }) });
@@ -430,7 +435,7 @@ describe("an input with a default", () => {
       [`m${i}/1/model.onnx`, file],
     ]);
     await served(Object.fromEntries(files), async (triton) => {
-      const rows = await triton.service.repositoryIndex(false);
+      const rows = await serviceOf(triton).repositoryIndex(false);
       for (const [i, [what, , , reason]] of cases.entries()) {
         expect([what, rows.find(({ name }) => name === `m${i}`)?.reason]).toEqual([
           what,

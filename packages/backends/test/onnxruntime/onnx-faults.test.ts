@@ -5,6 +5,7 @@ import { pathToFileURL } from "node:url";
 import { type OnnxRuntimeOptions, onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { batch, type Logger, type ModelHandle, type ModelOptions, Triton } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { onnxModel } from "../../../../examples/onnx-writer/onnx-writer.js";
 import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
@@ -85,7 +86,7 @@ describe("faults of an ONNX model", () => {
       const handle = bind({ model });
       const outcome = await outcomeOf(handle.ready());
       expect(outcome).toMatch(/^INVALID_ARG cannot load the ONNX model given as bytes: .*NoSuchOperator/);
-      const entry = (await triton.service.repositoryIndex(false)).find(({ name }) => name === handle.name);
+      const entry = (await serviceOf(triton).repositoryIndex(false)).find(({ name }) => name === handle.name);
       expect(entry?.reason).toContain("NoSuchOperator");
     });
   });
@@ -264,16 +265,16 @@ describe("models that cannot be loaded", () => {
     const line = logger.lines.find((one) => one.includes(`'${name}' version 1`));
     expect(line).toMatch(new RegExp(`^failed to load '${name}' version 1: [A-Z][a-z]+( [a-z]+)*: `));
     expect(status()).toEqual({ version: 1, state: "UNAVAILABLE", reason: found });
-    expect((await triton.service.repositoryIndex(false)).find((row) => row.name === name)).toEqual({
+    expect((await serviceOf(triton).repositoryIndex(false)).find((row) => row.name === name)).toEqual({
       name,
       version: "1",
       state: "UNAVAILABLE",
       reason: found,
     });
     for (const version of ["", "1"]) {
-      expect(await triton.service.modelReadiness(name, version)).toEqual({ ready: false, reason: found });
+      expect(await serviceOf(triton).modelReadiness(name, version)).toEqual({ ready: false, reason: found });
     }
-    expect(await triton.service.modelReadiness(name, "2")).toEqual({ ready: false, reason: "" });
+    expect(await serviceOf(triton).modelReadiness(name, "2")).toEqual({ ready: false, reason: "" });
   }
 
   describe("a model of the program that cannot be loaded", () => {
@@ -419,11 +420,11 @@ describe("models that cannot be loaded", () => {
       expect(logger.lines.filter((line) => line.includes("'m' version 1"))).toEqual([
         expect.stringMatching(`^failed to load 'm' version 1: .*SyntaxError at ${escaped(place)}`),
       ]);
-      expect(await triton.service.modelReadiness("m", "")).toEqual({
+      expect(await serviceOf(triton).modelReadiness("m", "")).toEqual({
         ready: false,
         reason: expect.stringContaining(place),
       });
-      expect(await triton.service.modelReadiness("good", "")).toEqual({ ready: true, reason: "" });
+      expect(await serviceOf(triton).modelReadiness("good", "")).toEqual({ ready: true, reason: "" });
     });
 
     it("is logged once when polling finds it, and its readiness has the reason", async () => {
@@ -438,11 +439,11 @@ describe("models that cannot be loaded", () => {
         expect.stringContaining("Poll failed for model directory 'late': "),
         expect.stringContaining("failed to load 'm' version 1: "),
       ]);
-      expect(await triton.service.modelReadiness("late", "")).toEqual({
+      expect(await serviceOf(triton).modelReadiness("late", "")).toEqual({
         ready: false,
         reason: expect.stringContaining('has no field named "oops"'),
       });
-      expect((await triton.service.modelReadiness("m", "1")).reason).toContain("SyntaxError at ");
+      expect((await serviceOf(triton).modelReadiness("m", "1")).reason).toContain("SyntaxError at ");
     });
 
     it("is logged when nobody awaits the start, also for a repository that does not exist", async () => {

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { type ModelConfig, Triton } from "@tritonjs/core";
 import { inspectRepository } from "@tritonjs/core/config";
+import { serviceOf } from "@tritonjs/server";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -36,7 +37,7 @@ async function load(config: string, file: Uint8Array = identity) {
   const logger = { error: take, warn: take, info() {}, debug() {} };
   await using triton = new Triton({ modelRepository: models.path, logger, exitOnError: false });
   await triton.ready().catch(() => {});
-  const [row] = await triton.service.repositoryIndex(false);
+  const [row] = await serviceOf(triton).repositoryIndex(false);
   const answer = row?.state === "READY" ? [...(await triton.infer("m", { x: [[1, 2]] })).y!.data] : [];
   return { state: row?.state, reason: row?.reason, lines, answer };
 }
@@ -141,7 +142,7 @@ async function reasonFor(config: string, options: object = {}): Promise<string> 
   const logger = { error() {}, warn() {}, info() {}, debug() {} };
   await using triton = new Triton({ modelRepository: models.path, exitOnError: false, logger, ...options });
   await triton.ready();
-  return (await triton.service.repositoryIndex(false))[0]!.reason ?? "";
+  return (await serviceOf(triton).repositoryIndex(false))[0]!.reason ?? "";
 }
 
 describe("the configuration of an ONNX model", () => {
@@ -244,10 +245,10 @@ const shown = ({ maxBatchSize, input, output }: ModelConfig) => ({
 });
 
 const completed = (file: Uint8Array, config = "") =>
-  serve(file, config, async (triton) => shown(triton.service.modelConfig("m", "")));
+  serve(file, config, async (triton) => shown(serviceOf(triton).modelConfig("m", "")));
 
 const reason = (file: Uint8Array, config: string) =>
-  serve(file, config, async (triton) => (await triton.service.repositoryIndex(false))[0]?.reason);
+  serve(file, config, async (triton) => (await serviceOf(triton).repositoryIndex(false))[0]?.reason);
 
 const answer = (file: Uint8Array, config: string, x: unknown) =>
   serve(file, config, async (triton) => {

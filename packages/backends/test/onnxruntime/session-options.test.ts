@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { gpu } from "@tritonjs/backends/gpu";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { type Logger, Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { onnxModel } from "../../../../examples/onnx-writer/onnx-writer.js";
 import { fakeNvidiaSmi, gpuList } from "../../../../test/support/fake-nvidia-smi.js";
@@ -198,7 +199,7 @@ describe("precisions of a model", () => {
       exitOnError: false,
     });
     await triton.ready().catch(() => {});
-    const [row] = await triton.service.repositoryIndex(false);
+    const [row] = await serviceOf(triton).repositoryIndex(false);
     if (row?.state !== "READY") return { reason: row?.reason, error: Number.NaN };
     const { y } = await triton.infer("m", { x: [[...x]] });
     const error = Math.max(...[...y!.data].map((value, i) => Math.abs(Number(value) - exact[i]!)));
@@ -362,7 +363,7 @@ describe.skipIf(process.platform === "win32")("on a machine without a GPU", () =
       extensions: [gpu()],
     });
     await triton.ready();
-    const index = await triton.service.repositoryIndex(false);
+    const index = await serviceOf(triton).repositoryIndex(false);
     expect(index.map(({ name, state, reason }) => [name, state, reason])).toEqual([
       ["does-without", "READY", undefined],
       [
@@ -453,7 +454,7 @@ afterAll(async () => {
 });
 
 const reasonOf = async (name: string) =>
-  (await triton.service.repositoryIndex(false)).find((row) => row.name === name)?.reason ?? "";
+  (await serviceOf(triton).repositoryIndex(false)).find((row) => row.name === name)?.reason ?? "";
 
 it("ONNX Runtime runs ONNX models of the backend openvino, and the log says so", async () => {
   const { y } = await triton.infer("runs", { x: Float32Array.of(1, 2) });

@@ -2,6 +2,7 @@ import { type OnnxRuntimeOptions, onnxruntime } from "@tritonjs/backends/onnxrun
 import { batch, type ModelConfig, type TensorSpec, Triton, TritonError } from "@tritonjs/core";
 import { VirtualClock, withSchedulerDelay } from "@tritonjs/core/testing";
 import type { SequenceStateOption } from "@tritonjs/core/types";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { onnxModel } from "../../../../examples/onnx-writer/onnx-writer.js";
 import { parseConfigText } from "../../../../test/golden/support/config-text.js";
@@ -166,11 +167,11 @@ describe("padded inputs", () => {
       () => new Triton({ modelRepository: files.path, logger, exitOnError: false }),
     );
     await triton.ready().catch(() => {});
-    const [row] = await triton.service.repositoryIndex(false);
+    const [row] = await serviceOf(triton).repositoryIndex(false);
     if (row!.state !== "READY") return row!.reason;
     const values = [[[1]], [[2, 3, 4]]];
     const answers = await Promise.all(values.map((given) => triton.infer("identity", { x: given })));
-    const { executionCount } = triton.service.statistics("identity", "")[0]!;
+    const { executionCount } = serviceOf(triton).statistics("identity", "")[0]!;
     return [Number(executionCount), ...answers.map((answer) => [...(answer.y!.data as Float32Array)])];
   };
   const pads = (text: string) => `parameters { key: "pad_inputs" value { string_value: "${text}" } }`;

@@ -1,5 +1,6 @@
 import { Triton } from "@tritonjs/core";
 import { modelsOnDemand } from "@tritonjs/operations/on-demand";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { onnxModel } from "../../../../examples/onnx-writer/onnx-writer.js";
 import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
@@ -62,7 +63,7 @@ const sumOf = (text: string, metric: string) =>
 
 describe("1,000 ONNX models in a memory budget", () => {
   it("starts with all of them on disk only", async () => {
-    const index = await triton.service.repositoryIndex(true);
+    const index = await serviceOf(triton).repositoryIndex(true);
     expect(index).toHaveLength(MODELS);
     expect(index.filter(({ reason }) => reason?.startsWith("on disk only"))).toHaveLength(MODELS);
   });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { python } from "@tritonjs/backends/python";
 import { Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";
 import { hasPython, withoutPython } from "../../../../test/support/python.js";
@@ -57,7 +58,7 @@ describe.skipIf(!hasPython)(`a Python model that is bound${withoutPython}`, () =
       ],
       outputs: [{ name: "Y", datatype: "FP32", shape: [-1, 2] }],
     });
-    const { config } = triton.service.model("m", "");
+    const { config } = serviceOf(triton).model("m", "");
     expect(config).toMatchObject({ backend: "python", maxBatchSize: 8, input: [{}, { optional: true }] });
     const { Y } = await triton.infer<string>("m", { X: [[1, 2]] });
     expect([...(Y as { data: Float32Array }).data]).toEqual([2, 4]);
@@ -77,7 +78,7 @@ describe.skipIf(!hasPython)(`a Python model that is bound${withoutPython}`, () =
     const more = [{ name: "more", dtype: "BOOL", shape: [1] }] as const;
     triton.bind({ modelName: "m", inferFunc, outputs, inputs: more, config: { maxBatchSize: 4 } });
     await triton.ready();
-    const { config } = triton.service.model("m", "");
+    const { config } = serviceOf(triton).model("m", "");
     expect(config.maxBatchSize).toBe(4);
     expect(config.input.map(({ name }) => name)).toEqual(["more", "X", "Z"]);
     const wrong = [{ name: "X", dtype: "INT8", shape: [2] }] as const;

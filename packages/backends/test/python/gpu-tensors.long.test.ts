@@ -1,6 +1,7 @@
 import { Tensor } from "@tritonjs/core";
 import { requireKoffi } from "@tritonjs/core/internal";
 import { http } from "@tritonjs/http";
+import { serviceOf } from "@tritonjs/server";
 import type { NdArray } from "ndarray";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
@@ -204,7 +205,7 @@ describe.skipIf(cCompiler === undefined || !hasPython)(
     beforeEach(() => cuda.fail(0, 0));
 
     const details = (name: string) => {
-      const model = server.triton.service.model(name, "") as object as ModelVersion;
+      const model = serviceOf(server.triton).model(name, "") as object as ModelVersion;
       return model.instances.instances[0]!.executor.details!;
     };
     const ask = async (name: string, ...x: number[]) => {
@@ -287,7 +288,7 @@ describe.skipIf(cCompiler === undefined || !hasPython)(
     });
 
     it("come from CUDA shared memory of a client without a copy to the CPU", async () => {
-      const { sharedMemory } = server.triton.service;
+      const { sharedMemory } = serviceOf(server.triton);
       const library = requireKoffi().load(home.library);
       const call = (name: string, parameters: string[]) =>
         library.func(name, "int", parameters) as (...args: unknown[]) => number;

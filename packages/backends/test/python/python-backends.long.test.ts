@@ -1,4 +1,5 @@
 import { Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasPython, patientPython, withoutPython } from "../../../../test/support/python.js";
 import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
@@ -100,7 +101,7 @@ describe.skipIf(!hasPython)(`models of Python backends${withoutPython}`, () => {
   });
 
   const reasonOf = async (name: string) => {
-    const rows = await triton.service.repositoryIndex(false);
+    const rows = await serviceOf(triton).repositoryIndex(false);
     return rows.find((row) => row.name === name)?.reason ?? "";
   };
 
@@ -109,7 +110,7 @@ describe.skipIf(!hasPython)(`models of Python backends${withoutPython}`, () => {
     expect(Array.from(twice.Y!.data as Float32Array)).toEqual([2, 4]);
     const rows = await triton.infer("rows", { X: [[1], [2]] });
     expect(Array.from(rows.Y!.data as Float32Array)).toEqual([3, 6]);
-    expect(triton.service.model("rows", "").config.maxBatchSize).toBe(4);
+    expect(serviceOf(triton).model("rows", "").config.maxBatchSize).toBe(4);
   });
 
   it("name the Python module that is not installed, the program that lacks it, and what to do", async () => {

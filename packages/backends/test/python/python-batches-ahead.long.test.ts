@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { hasPython, withoutPython } from "../../../../test/support/python.js";
 import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
@@ -67,7 +68,7 @@ describe.skipIf(!hasPython)(`batches that a Python model holds ahead${withoutPyt
     controller.abort();
     await expect(cancelled).rejects.toMatchObject({ code: "CANCELLED" });
     // The answer comes from the thread that has read the cancellation before.
-    expect(await server.triton.service.checkModelReady("m", "")).toBe(true);
+    expect(await serviceOf(server.triton).checkModelReady("m", "")).toBe(true);
     await writeFile(gate, "");
     expect([await first, await kept]).toEqual([[1000], [501]]);
     expect(await server.ask("m", -1)).toEqual([1000, 501]);

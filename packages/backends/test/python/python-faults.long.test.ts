@@ -1,6 +1,7 @@
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { Tensor } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { outcomeOf, outcomesOf } from "../../../../test/support/outcome.js";
 import { hasPython, pythonProgram, withoutPython } from "../../../../test/support/python.js";
@@ -268,7 +269,7 @@ describe.skipIf(!hasPython)(`faulty Python models${withoutPython}`, () => {
     // A request over a transport is not copied for its caller, and does not reach the process.
     const tensor = Tensor.fromElements("FP32", [1, 2_000_001], new Float32Array(2_000_001));
     expect(() =>
-      sendRequest(triton.service.model("limits", ""), { inputs: new Map([["X", tensor]]) }, () => {}),
+      sendRequest(serviceOf(triton).model("limits", ""), { inputs: new Map([["X", tensor]]) }, () => {}),
     ).toThrow("expected at most 2000000 elements, got 2000001");
     const { Y } = await triton.infer<string>("limits", { X: [[1]] });
     expect((Y as { data: Float32Array }).data[0]).toBe(2_000_000);

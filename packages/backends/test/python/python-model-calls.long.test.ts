@@ -1,3 +1,4 @@
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasPython, withoutPython } from "../../../../test/support/python.js";
 import { DECOUPLED, FLOATS, modelClass, PythonServer } from "./python-server.js";
@@ -271,7 +272,7 @@ describe.skipIf(!hasPython)(`calls of Python models${withoutPython}`, () => {
 
   it("end when the client of a decoupled model leaves", async () => {
     const controller = new AbortController();
-    const { service } = server.triton;
+    const service = serviceOf(server.triton);
     expect(service.isModelReady("waits", "")).toBe(true);
     const seen: number[] = [];
     const stream = server.stream("waits", [7], controller.signal);

@@ -1,6 +1,7 @@
 import { TracerProvider } from "@opentelemetry/sdk-trace";
 import { BFloat16Bits, type InferOptions } from "@tritonjs/core";
 import { openTelemetry } from "@tritonjs/operations/opentelemetry";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
 import { hasPython, withoutPython } from "../../../../test/support/python.js";
@@ -193,7 +194,7 @@ describe.skipIf(!hasPython)(`Python models${withoutPython}`, () => {
   });
 
   it("complete their configurations", async () => {
-    const { config } = server.triton.service.model("completes", "");
+    const { config } = serviceOf(server.triton).model("completes", "");
     expect(config.maxBatchSize).toBe(4);
     expect(config.dynamicBatching).toBeDefined();
     expect(config.input.map(({ name, dims, dataType }) => [name, dims, dataType])).toEqual([
@@ -217,7 +218,7 @@ describe.skipIf(!hasPython)(`Python models${withoutPython}`, () => {
 
   it("have metrics and the log of the server", async () => {
     expect(await server.ask("counts", 1, 2, 3)).toEqual([3, 1]);
-    const page = await server.triton.service.metrics();
+    const page = await serviceOf(server.triton).metrics();
     expect(page).toContain('seen_total{model="counts"} 3');
     expect(page).toContain('sizes_bucket{le="10"} 1');
     expect(server.lines).toContain("counted 3.0");

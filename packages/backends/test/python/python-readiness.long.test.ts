@@ -1,4 +1,5 @@
 import { VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { hasPython, withoutPython } from "../../../../test/support/python.js";
 import { modelClass, PythonServer } from "./python-server.js";
@@ -35,7 +36,7 @@ describe.skipIf(!hasPython)(`is_ready of Python models${withoutPython}`, () => {
     ["raises", false],
     ["mumbles", false],
   ])("decides whether a model is ready: %s", async (name, ready) => {
-    const { service } = server.triton;
+    const service = serviceOf(server.triton);
     expect(await service.checkModelReady(name, "")).toBe(ready);
     expect(await service.checkModelReady(name, "1")).toBe(ready);
     expect(await service.checkModelReady(name, "2")).toBe(false);
@@ -54,13 +55,13 @@ describe.skipIf(!hasPython)(`is_ready of Python models${withoutPython}`, () => {
   });
 
   it("decides whether the server is ready, unless strict readiness is off", async () => {
-    expect(server.triton.service.isReady()).toBe(true);
-    expect(await server.triton.service.checkReady()).toBe(false);
+    expect(serviceOf(server.triton).isReady()).toBe(true);
+    expect(await serviceOf(server.triton).checkReady()).toBe(false);
     const { ready, not_ready } = models;
     await using good = await PythonServer.start({ ready });
-    expect(await good.triton.service.checkReady()).toBe(true);
+    expect(await serviceOf(good.triton).checkReady()).toBe(true);
     await using lax = await PythonServer.start({ not_ready }, { strictReadiness: false });
-    expect(await lax.triton.service.checkReady()).toBe(true);
+    expect(await serviceOf(lax.triton).checkReady()).toBe(true);
   });
 
   it("is visible to other models", async () => {
@@ -86,7 +87,7 @@ def execute(self, requests):
   it("means not ready after five seconds, and runs once for all concurrent questions", async () => {
     const clock = new VirtualClock();
     await using server = await PythonServer.start({ slow }, { clock });
-    const { service } = server.triton;
+    const service = serviceOf(server.triton);
     const first = service.checkModelReady("slow", "");
     await server.untilLogged("was asked");
     await clock.advance(4000);
@@ -106,7 +107,7 @@ def execute(self, requests):
 ${EXECUTE}`),
     };
     await using server = await PythonServer.start({ dies });
-    expect(await server.triton.service.checkModelReady("dies", "")).toBe(false);
+    expect(await serviceOf(server.triton).checkModelReady("dies", "")).toBe(false);
   });
 });
 
@@ -126,7 +127,7 @@ def execute(self, requests):
     });
     const clock = new VirtualClock();
     await using server = await PythonServer.start({ dies }, { clock });
-    const { service } = server.triton;
+    const service = serviceOf(server.triton);
     const seen = async () => [
       await service.checkReady(),
       await service.checkModelReady("dies", ""),

@@ -1,4 +1,5 @@
 import { Tensor, Triton, TritonError, type TritonOptions } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { patientPython } from "../../../../test/support/python.js";
 import { type RepositoryFiles, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 
@@ -85,7 +86,7 @@ export class PythonServer implements AsyncDisposable {
 
   /** The reason why a model is not in service. */
   async reasonOf(name: string): Promise<string> {
-    const rows = await this.triton.service.repositoryIndex(false);
+    const rows = await serviceOf(this.triton).repositoryIndex(false);
     return rows.find((row) => row.name === name)?.reason ?? "";
   }
 
@@ -115,7 +116,7 @@ export class PythonServer implements AsyncDisposable {
     let wake = () => {};
     const inputs = new Map([["X", Tensor.fromElements("FP32", [x.length], Float32Array.from(x))]]);
     const request = sendRequest(
-      this.triton.service.model(name, ""),
+      serviceOf(this.triton).model(name, ""),
       { inputs },
       (outcome, final, running) => {
         if (TritonError.is(outcome)) waiting.push(outcome);

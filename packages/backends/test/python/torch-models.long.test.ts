@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
 import {
@@ -107,7 +108,7 @@ describe.skipIf(!hasTorch)(`models of the backend pytorch${withoutTorch}`, () =>
   });
 
   const reasonOf = async (name: string) => {
-    const rows = await triton.service.repositoryIndex(false);
+    const rows = await serviceOf(triton).repositoryIndex(false);
     return rows.find((row) => row.name === name)?.reason ?? "";
   };
 

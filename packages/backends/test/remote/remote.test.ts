@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { batch, type InferContext, type Triton, TritonError } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { remote, remoteBackend, remoteOptionsOf } from "../../src/remote/index.js";
 import { DOUBLE, localServer, startReplica } from "./support/replicas.js";
@@ -65,7 +66,7 @@ describe.each(["grpc", "http"] as const)("a model behind a server over %s", (pro
     const inferFunc = await remote({ urls: urlOf(replica), model: "double" });
     const model = triton.bind({ modelName: "far", inferFunc });
     const { y } = await model.infer({ x: [[1, 2]] });
-    const config = triton.service.modelConfig("far", "");
+    const config = serviceOf(triton).modelConfig("far", "");
     expect(config.maxBatchSize).toBe(4);
     expect(config.input).toMatchObject([{ name: "x", dataType: "TYPE_FP32", dims: [2] }]);
     expect(Array.from(y!.data as Float32Array)).toEqual([2, 4]);
@@ -295,7 +296,7 @@ describe("the remote backend of a repository", () => {
     await triton.ready();
     const { y } = await triton.infer("far", { x: [[1, 2]] });
     expect(Array.from((y as unknown as { data: Float32Array }).data)).toEqual([2, 4]);
-    expect(triton.service.modelConfig("far", "")).toMatchObject({
+    expect(serviceOf(triton).modelConfig("far", "")).toMatchObject({
       backend: "remote",
       maxBatchSize: 8,
       dynamicBatching: {},
@@ -311,7 +312,7 @@ describe("the remote backend of a repository", () => {
     );
     const triton = localServer({ modelRepository, backends, exitOnError: false });
     await triton.ready().catch(() => {});
-    const [entry] = await triton.service.repositoryIndex(false);
+    const [entry] = await serviceOf(triton).repositoryIndex(false);
     expect(entry).toMatchObject({
       name: "far",
       state: "UNAVAILABLE",

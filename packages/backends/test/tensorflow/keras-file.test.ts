@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as tf from "@tensorflow/tfjs";
 import { Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { strToU8, zipSync } from "fflate";
 import * as hdf5 from "h5wasm";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -252,7 +253,7 @@ describe("an .h5 file", () => {
     await writeH5("m/1/model.h5", KERAS_2);
     const triton = new Triton({ modelRepository: directory, logInfo: false });
     await triton.ready();
-    expect(triton.service.modelConfig("m", "")).toMatchObject({
+    expect(serviceOf(triton).modelConfig("m", "")).toMatchObject({
       platform: "tensorflow_tfjs",
       input: [{ name: "lstm_input", dims: [2, 1] }],
       output: [{ name: "dense", dims: [1] }],

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import * as tf from "@tensorflow/tfjs";
 import { tensorflow } from "@tritonjs/backends/tensorflow";
 import { type TensorSpec, Triton } from "@tritonjs/core";
+import { type InferenceService, serviceOf } from "@tritonjs/server";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
 import { repositoryRoot } from "../../../../test/support/repository.js";
@@ -180,7 +181,7 @@ type Form = "tensorflow_savedmodel" | "tensorflow_graphdef";
 
 const quiet = { error() {}, warn() {}, info() {}, debug() {} };
 
-type Metadata = ReturnType<Triton["service"]["modelMetadata"]>;
+type Metadata = ReturnType<InferenceService["modelMetadata"]>;
 
 /** What the GraphModels answer. Both forms of a network are compared with one answer. */
 const samples = new Map<string, ReturnType<typeof sampleOf>>();
@@ -191,7 +192,7 @@ async function sampleOf({ name, runtime, inputs, outputs }: Network, source: str
   const inferFunc = tensorflow({ model: source, runtime });
   triton.bind({ modelName: name, inferFunc, ...(outputs && { outputs }), config: { maxBatchSize: 0 } });
   await triton.ready();
-  const metadata = triton.service.modelMetadata(name, "");
+  const metadata = serviceOf(triton).modelMetadata(name, "");
   const given = inputs ?? inputsOf(metadata);
   return { metadata, inputs: given, answer: await answerOf(triton, name, given) };
 }
@@ -257,7 +258,7 @@ describe.skipIf(!isReached)(`networks of npm packages without TensorFlow${note}`
     });
     await using triton = new Triton({ modelRepository: repository, logger: quiet });
     await triton.ready();
-    const metadata = triton.service.modelMetadata(BROKEN.name, "");
+    const metadata = serviceOf(triton).modelMetadata(BROKEN.name, "");
     expect(metadata).toMatchObject({ inputs: [{ name: "inputs", datatype: "BYTES" }] });
     expect(await outcomeOf(answerOf(triton, BROKEN.name, inputsOf(metadata)))).toMatch(
       /^INTERNAL TensorFlow: /,

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { tensorflow } from "@tritonjs/backends/tensorflow";
 import { Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
 import { repositoryRoot } from "../../../../test/support/repository.js";
@@ -65,7 +66,9 @@ describe("a SavedModel without TensorFlow", () => {
       const source = await answerOf("source", join(flowers, "model.json"));
       expect(await answerOf("saved", path)).toEqual(source);
       expect(source.kind).toEqual([0n, 2n, 2n]);
-      expect(triton.service.modelMetadata("saved", "")).toMatchObject({ platform: "tensorflow_savedmodel" });
+      expect(serviceOf(triton).modelMetadata("saved", "")).toMatchObject({
+        platform: "tensorflow_savedmodel",
+      });
     },
   );
 
@@ -73,7 +76,7 @@ describe("a SavedModel without TensorFlow", () => {
     await write(savedModelFiles(asSavedModel(flowersModel())), "models/m/1/model.savedmodel");
     const served = new Triton({ modelRepository: join(directory, "models"), logInfo: false });
     await served.ready();
-    expect(served.service.modelConfig("m", "")).toMatchObject({
+    expect(serviceOf(served).modelConfig("m", "")).toMatchObject({
       platform: "tensorflow_savedmodel",
       maxBatchSize: 4,
       input: [{ name: "measures", dims: [4] }],

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { tensorflow } from "@tritonjs/backends/tensorflow";
 import { Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";
 import { repositoryRoot } from "../../../../test/support/repository.js";
@@ -117,7 +118,7 @@ async function indexOf(
   const logger = { error() {}, warn() {}, info() {}, debug() {} };
   const served = new Triton({ modelRepository: models.path, logger, exitOnError: false });
   await served.ready().catch(() => {});
-  const rows = await served.service.repositoryIndex(false);
+  const rows = await serviceOf(served).repositoryIndex(false);
   const end = async () => {
     await served.close();
     await models[Symbol.asyncDispose]();
@@ -129,7 +130,7 @@ describe("a TensorFlow.js model of a repository", () => {
   it("completes its configuration by Triton's rules", async () => {
     const { served, reason, end } = await indexOf(await graphFiles("m"));
     expect(reason).toBe("");
-    expect(served.service.modelConfig("m", "")).toMatchObject({
+    expect(serviceOf(served).modelConfig("m", "")).toMatchObject({
       backend: "tensorflow",
       platform: "tensorflow_tfjs",
       maxBatchSize: 4,

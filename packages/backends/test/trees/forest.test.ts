@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import fc from "fast-check";
 import { rolldown } from "rolldown";
 import { describe, expect, it, test } from "vitest";
@@ -163,7 +164,7 @@ describe("a repository of the backend fil", () => {
       "m/1/xgboost.json": await fixture("binary.json"),
     };
     await serving(files, async (triton) => {
-      expect(await triton.service.modelConfig("m", "")).toMatchObject({
+      expect(await serviceOf(triton).modelConfig("m", "")).toMatchObject({
         input: [{ name: "input__0", dataType: "TYPE_FP32", dims: [6] }],
         output: [{ name: "output__0", dataType: "TYPE_FP32", dims: [1] }],
       });
@@ -208,7 +209,7 @@ describe("a repository of the backend fil", () => {
       expect([...(output__0!.data as Float32Array)]).toEqual(
         one.scores.map((score) => expect.closeTo(score, 6)),
       );
-      const diagnosis = await triton.service.repositoryIndex(false);
+      const diagnosis = await serviceOf(triton).repositoryIndex(false);
       expect(diagnosis.find(({ name }) => name === "p")).toMatchObject({
         state: "UNAVAILABLE",
         reason: expect.stringContaining(
@@ -314,7 +315,7 @@ ensemble_scheduling { step [
       };
       await serving(files, async (triton) => {
         expect(await outcomeOf(triton.infer("m", { input__0: [[0, 0, 0, 0, 0, 0]] }))).not.toBe("done");
-        const [row] = await triton.service.repositoryIndex(false);
+        const [row] = await serviceOf(triton).repositoryIndex(false);
         expect(row).toMatchObject({ state: "UNAVAILABLE", reason: expect.stringMatching(reason) });
       });
     },

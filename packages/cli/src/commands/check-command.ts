@@ -5,6 +5,7 @@ import { Triton, type TritonOptions } from "@tritonjs/core";
 import { inspectRepository, modelFileBackend, toConfigJson } from "@tritonjs/core/config";
 import type { CheckedModel, CheckModelOptions, CheckName, ModelReport } from "@tritonjs/core/testing";
 import { errorFor, type InferOptions, TritonError } from "@tritonjs/protocol";
+import { serviceOf } from "@tritonjs/server";
 import { Command } from "commander";
 import type { CommandContext, Extensions } from "../command-context.js";
 
@@ -174,7 +175,7 @@ async function isModelDirectory(path: string): Promise<boolean> {
 
 /** A model of a repository, whose instances change by loading it with another configuration. */
 function modelOfRepository(triton: Triton, name: string): CheckedModel {
-  const { config } = triton.service.model(name, "");
+  const { config } = serviceOf(triton).model(name, "");
   const [group] = config.instanceGroup;
   const isChangeable = config.ensembleScheduling === undefined && config.instanceGroup.length === 1;
   let count = group?.count ?? 1;

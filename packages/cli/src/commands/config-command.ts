@@ -10,6 +10,7 @@ import {
   toConfigJson,
   writePrototxt,
 } from "@tritonjs/core/config";
+import { serviceOf } from "@tritonjs/server";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.js";
 
@@ -136,7 +137,7 @@ async function loadModels(
     extensions: [gpu()],
   });
   await triton.ready().catch(() => {});
-  const index = await triton.service.repositoryIndex(false);
+  const index = await serviceOf(triton).repositoryIndex(false);
   return inspections.map((inspection) => {
     const failures = index
       .filter(({ name, state }) => name === inspection.name && state !== "READY")

@@ -1,9 +1,9 @@
 import { ENDPOINT_GROUPS, type EndpointGroup } from "@tritonjs/core/extension";
-import { HostRule } from "@tritonjs/core/internal";
 import type { FrontendThreads } from "@tritonjs/core/types";
 import type { GrpcOptions } from "@tritonjs/grpc";
 import type { SageMakerInferenceType } from "@tritonjs/http/cloud";
 import type { OpenAiGroup } from "@tritonjs/llm/openai";
+import { HostRule } from "@tritonjs/server/internal";
 import {
   boolean,
   choice,

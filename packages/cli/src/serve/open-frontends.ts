@@ -2,13 +2,19 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Frontend } from "@tritonjs/core";
 import type { EndpointGroup } from "@tritonjs/core/extension";
-import type { Restriction, Restrictions } from "@tritonjs/core/frontend";
-import { headerPattern, isLoopback, type WebPages } from "@tritonjs/core/internal";
 import type { FrontendThreads } from "@tritonjs/core/types";
 import { grpc, type RestrictedProtocols } from "@tritonjs/grpc";
 import { type HttpOptions, http, metrics } from "@tritonjs/http";
 import type { ChatTemplateSettings, OpenAiOptions } from "@tritonjs/llm/openai";
 import { statusText } from "@tritonjs/protocol";
+import {
+  placeInThreads,
+  type Restriction,
+  type Restrictions,
+  type ServiceFrontend,
+  type WebPages,
+} from "@tritonjs/server";
+import { headerPattern, isLoopback } from "@tritonjs/server/internal";
 import { canReusePorts } from "../options/frontend-options.js";
 import { OptionError } from "../options/option.js";
 import {
@@ -91,7 +97,7 @@ async function vertexAiFrontend(at: Listener, values: OptionValues): Promise<Fro
 }
 
 /** Wraps a frontend, so that its failure to open is reported in the words of the command line. */
-function withStartError(frontend: Frontend, name: ServiceName, socket: string): Frontend {
+function withStartError(frontend: ServiceFrontend, name: ServiceName, socket: string): ServiceFrontend {
   const startError = (error: unknown): StartError => {
     const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
     const isTaken = code === "EADDRINUSE";
@@ -105,14 +111,15 @@ function withStartError(frontend: Frontend, name: ServiceName, socket: string): 
   };
   return {
     name: frontend.name,
+    place: placeInThreads,
     get threaded() {
       return frontend.threaded && { ...frontend.threaded, startError };
     },
     leave: () => frontend.leave?.(),
     stop: (drainTimeoutMs) => frontend.stop(drainTimeoutMs),
-    start: async (inference) => {
+    start: async (served) => {
       try {
-        return await frontend.start(inference);
+        return await frontend.start(served);
       } catch (error) {
         throw startError(error);
       }

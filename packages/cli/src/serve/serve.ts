@@ -1,8 +1,8 @@
 import { type Frontend, Triton } from "@tritonjs/core";
-import type { InferenceService } from "@tritonjs/core/frontend";
 import { lineLogger } from "@tritonjs/core/internal";
 import type { Terminal } from "@tritonjs/perf/internal";
 import { LONGEST_TIMEOUT_MS, type ServerMetadata, statusText } from "@tritonjs/protocol";
+import { type InferenceService, serviceOf } from "@tritonjs/server";
 import type { Extensions } from "../command-context.js";
 import { descriptorFault } from "../descriptor-fault.js";
 import { OptionError } from "../options/option.js";
@@ -40,7 +40,7 @@ export async function serve(
   keepHeapRoom();
   const traces = traceSettings(values, terminal.environment);
   let triton: Triton | undefined;
-  const format = () => triton?.service.log.settings.format ?? values["log-format"];
+  const format = () => triton?.server.log.settings.format ?? values["log-format"];
   const logger = lineLogger((line) => terminal.writeError(line), format);
   /** Writes a line for the user of the command, which is plain text unless the log is in JSON. */
   const say: Say = (level, text) => {
@@ -57,7 +57,7 @@ export async function serve(
       values,
       environment: terminal.environment,
       spans: traces.spans,
-      logError: (part, message) => triton?.service.log.of(part).error(message),
+      logError: (part, message) => triton?.server.log.of(part).error(message),
     });
     triton = new Triton({
       ...tritonSettings(values, logger, await classModels(values.model)),
@@ -66,7 +66,7 @@ export async function serve(
       ...extensions,
     });
     for (const complaint of metricsComplaints(values["metrics-config"])) {
-      triton.service.log.of("metrics").error(complaint);
+      triton.server.log.of("metrics").error(complaint);
     }
     const started = start(triton, loaded, frontends, values, terminal.columns).then(() => {
       isServing = true;
@@ -95,7 +95,7 @@ async function start(
   values: OptionValues,
   columns = DEFAULT_COLUMNS,
 ): Promise<void> {
-  const { service } = triton;
+  const service = serviceOf(triton);
   const progress = reportProgress(service);
   try {
     await triton.ready();
@@ -135,7 +135,7 @@ export function reportProgress(service: InferenceService): { stop(): void } {
 async function fail(error: unknown, triton: Triton | undefined, say: Say): Promise<number> {
   if (error instanceof OptionError) throw error;
   if (error instanceof StartError) {
-    triton?.service.log.of("main").error(error.message);
+    triton?.server.log.of("main").error(error.message);
     if (error.hint !== "") say("error", error.hint);
   } else say("error", `error: creating server: ${statusText(error).replace(": ", " - ")}`);
   const fault = descriptorFault(error);
@@ -149,7 +149,7 @@ const LAST_WORDS_MS = 1000;
 
 /** Stops a server. Requests in flight may finish within the time limit. */
 async function stopServer(triton: Triton, exitTimeoutSecs: number, exitDelaySecs: number): Promise<number> {
-  const log = triton.service.log.of("server");
+  const log = triton.server.log.of("server");
   const delaySecs = Math.max(0, exitDelaySecs);
   if (delaySecs > 0) log.info(`Accepting requests for ${delaySecs} more seconds.`);
   else log.info("Waiting for in-flight requests to complete.");

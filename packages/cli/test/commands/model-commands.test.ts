@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 import { sampleModel } from "../../src/commands/sample-model.js";
@@ -94,7 +95,7 @@ describe("init command", () => {
     expect(Array.from(outputs.probabilities!.data as Float32Array)).toEqual(
       Array(3).fill(Math.fround(1 / 3)),
     );
-    expect(triton.service.model("classifier", "").labels.get("probabilities")).toEqual([
+    expect(serviceOf(triton).model("classifier", "").labels.get("probabilities")).toEqual([
       "small",
       "medium",
       "large",
@@ -219,7 +220,7 @@ describe("the command stub", () => {
       logger: { error() {}, warn() {}, info() {}, debug() {} },
     });
     await triton.ready();
-    expect(triton.service.model("single", "").config.output[0]!.dims).toEqual([5]);
+    expect(serviceOf(triton).model("single", "").config.output[0]!.dims).toEqual([5]);
   });
 
   it.each([

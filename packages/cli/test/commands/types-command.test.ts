@@ -7,6 +7,7 @@ import { batch, sample, Triton } from "@tritonjs/core";
 import { readPrototxt } from "@tritonjs/core/config";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, describe, expect, it } from "vitest";
 import { identityOnnx } from "../../../../test/support/onnx-models.js";
 import { repositoryRoot } from "../../../../test/support/repository.js";
@@ -226,7 +227,7 @@ describe("types command server", () => {
     return {
       http: addresses.http!.url,
       grpc: addresses.grpc!.url.replace(/^(grpc:\/\/)?/, "grpc://"),
-      token: triton.accessToken!,
+      token: serviceOf(triton).accessToken!,
     };
   }
 

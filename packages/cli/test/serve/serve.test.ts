@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Terminal } from "@tritonjs/cli";
 import { Triton } from "@tritonjs/core";
-import { Log } from "@tritonjs/core/frontend";
 import type { ModelIndexEntry } from "@tritonjs/protocol";
+import { Log, serviceOf } from "@tritonjs/server";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { descriptorFault } from "../../src/descriptor-fault.js";
 import { run } from "../../src/run.js";
@@ -99,7 +99,7 @@ describe("report progress", () => {
 
   it("progress reports end without an error when the server closes while models load", async () => {
     const triton = new Triton();
-    reportProgress(triton.service);
+    reportProgress(serviceOf(triton));
     await triton.close();
     await vi.advanceTimersByTimeAsync(10_000);
     expect(vi.getTimerCount()).toBe(0);
@@ -113,7 +113,7 @@ describe("report progress", () => {
       { name: "small", version: "2", state: "READY" },
     ];
     await using triton = new Triton();
-    const service = Object.create(triton.service, {
+    const service = Object.create(serviceOf(triton), {
       log: { value: log },
       repositoryIndex: { value: async () => index },
     });

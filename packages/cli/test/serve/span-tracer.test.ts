@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { sample, Triton } from "@tritonjs/core";
 import type { Extension, ExtensionServer } from "@tritonjs/core/extension";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { loadSpanTracer, type SpanSettings } from "../../src/serve/span-tracer.js";
 
@@ -214,7 +215,7 @@ describe("span queue", () => {
     });
     for (let i = 0; i < 10; i++) await double.inferSample({ x: [i] });
     // Two spans a request: that of the model and that of its execution.
-    expect(await triton.service.metrics()).toContain("tritonjs_trace_lost_total 17\n");
+    expect(await serviceOf(triton).metrics()).toContain("tritonjs_trace_lost_total 17\n");
     release();
     await triton.close();
   });

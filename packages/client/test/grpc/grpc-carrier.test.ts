@@ -129,7 +129,7 @@ overEachTransport("a client call", () => {
     const called = client.infer("m", { ...nothing, id: "late" });
     await new Promise((resolve) => taken.close(resolve));
     const frontend = grpc({ port });
-    await frontend.start(new FakeService());
+    await frontend.start({ service: new FakeService() });
     onTestFinished(() => frontend.stop(0));
     onTestFinished(() => client.close());
     await expect(called).resolves.toMatchObject({ id: "late" });

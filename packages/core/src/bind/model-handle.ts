@@ -25,7 +25,7 @@ import type { ModelPlan } from "../model/model-server.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { ModelState, QueueSnapshot } from "../model/version-status.js";
-import { reportStatistics } from "../service/model-reports.js";
+import { reportStatistics } from "../observe/statistics-report.js";
 import type { RebindOptions } from "./bind-options.js";
 import { changedGroups, type InstanceChange } from "./plan-executors.js";
 

@@ -22,10 +22,10 @@ import type { StartUp } from "../extension/model-source.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { RequestTrace } from "../observe/request-trace.js";
+import { type Client, type ClientSender, sendFor } from "../request/client.js";
 import { InferenceRequest, type RequestHandle } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import { readScalarOptions } from "../request-info.js";
-import { type Client, type ClientSender, sendFor } from "../service/exchange.js";
 import type { Clock } from "../system/clock.js";
 import {
   type CallBatchAxis,
@@ -157,7 +157,7 @@ function assertUnary({ name, config }: ModelVersion): void {
 interface NamedInference {
   readonly registry: ModelRegistry;
   readonly startUp: Pick<StartUp, "underWay" | "over">;
-  readonly service: { readonly stopping: boolean };
+  readonly stopping: boolean;
 }
 
 /**
@@ -165,13 +165,13 @@ interface NamedInference {
  * repository is about to load. A reload delays no request: the old version answers.
  */
 export async function inferByName(
-  { registry, startUp, service }: NamedInference,
+  { registry, startUp, stopping }: NamedInference,
   modelName: string,
   inputs: InputValues,
   { modelVersion, ...options }: InferOptions & { readonly modelVersion?: number },
 ): Promise<OutputArrays> {
   let values = inputs;
-  if (service.stopping) throw errorFor("SERVER_NOT_READY", "Server not ready");
+  if (stopping) throw errorFor("SERVER_NOT_READY", "Server not ready");
   const isServed = registry
     .versions(modelName)
     .some(({ state, version }) => state === "READY" && (modelVersion ?? version) === version);

@@ -20,9 +20,7 @@ import {
   latencyFamilies,
   type MeteredCache,
   type MeteredModel,
-  type MeteredRequestMemory,
   modelFamilies,
-  requestMemoryFamilies,
   traceFamilies,
 } from "./model-families.js";
 
@@ -52,8 +50,6 @@ interface MetricsSources {
   /** The GPUs, whose pinned memory is shown. @default none */
   readonly gpus?: Gpus | undefined;
   readonly metricsConfig?: MetricsConfig | undefined;
-  /** The memory of received requests. @default no metrics of it */
-  readonly memory?: MeteredRequestMemory;
   /** Traces and spans, of which some may be lost. */
   readonly tracing?: { readonly lost: number } | undefined;
   /** Usage of the response cache. @default no metrics of it */
@@ -95,7 +91,9 @@ export class MetricsPage {
   #processRegistry: Registry | undefined;
   #registry: Registry | undefined;
   #stopReporting: (() => void) | undefined;
-  readonly #added: (() => void)[] = [];
+  readonly #removals: (() => void)[] = [];
+  /** Families that were added before the registry was made. */
+  #added: readonly CollectedFamily[] = [];
   readonly #late = new Map<MetricsFormat, LatePage>();
 
   /** The models of the page that is being written. */
@@ -117,7 +115,8 @@ export class MetricsPage {
   get registry(): Registry {
     if (this.#registry === undefined) {
       this.#registry = this.options.registry ?? new (promClient().Registry)();
-      this.#stopReporting = reportTo(this.#registry, this.#families(), this.options.labels);
+      const families = [...this.#families(), ...this.#added];
+      this.#stopReporting = reportTo(this.#registry, families, this.options.labels);
     }
     return this.#registry;
   }
@@ -135,12 +134,13 @@ export class MetricsPage {
 
   /** Adds metrics of a part that not every server has. */
   add(families: readonly CollectedFamily[]): void {
-    this.#added.push(reportTo(this.registry, families, this.options.labels));
+    if (this.#registry === undefined) this.#added = [...this.#added, ...families];
+    else this.#removals.push(reportTo(this.#registry, families, this.options.labels));
   }
 
   /** Removes the metrics from the registry of the program. */
   close(): void {
-    for (const remove of this.#added) remove();
+    for (const remove of this.#removals) remove();
     if (this.options.registry !== undefined) this.#stopReporting?.();
     this.#process.close();
   }
@@ -219,12 +219,11 @@ export class MetricsPage {
   }
 
   #families(): CollectedFamily[] {
-    const { allowCpuMetrics = true, metricsConfig, gpus, memory, cache, cacheGuard, tracing } = this.sources;
+    const { allowCpuMetrics = true, metricsConfig, gpus, cache, cacheGuard, tracing } = this.sources;
     const models = () => this.#models ?? this.sources.models();
     const config = { ...DEFAULT_METRICS_CONFIG, ...metricsConfig };
     return [
       ...modelFamilies(models, config),
-      ...(memory === undefined ? [] : requestMemoryFamilies(memory)),
       ...(tracing === undefined ? [] : traceFamilies(tracing)),
       ...(this.sources.extensions?.() ?? []),
       ...(allowCpuMetrics ? new MachineMetrics(gpus).families() : []),

@@ -38,18 +38,6 @@ export interface RepositoryOptions {
   readonly modelNamespacing?: boolean;
   /** Whether `serve()` rejects when a model of the repository fails to load at the start. @default true */
   readonly exitOnError?: boolean;
-  /** Whether the server is ready only while all models are. @default true */
-  readonly strictReadiness?: boolean;
-  /**
-   * Whose readiness ends while a model has no instance that runs, because all have crashed and could not be restarted:
-   * that of the model alone, or with `strictReadiness` also that of the server. @default "model"
-   */
-  readonly crashReadiness?: "model" | "server";
-  /**
-   * Whether a version that is loading or failed to load leaves the server ready while another version of its model
-   * serves. It refines `strictReadiness`. @default false
-   */
-  readonly readyWithOlderVersion?: boolean;
   /** Settings of backends: `{ onnxruntime: { ... }, "": { "default-max-batch-size": "4" } }`. */
   readonly backendConfig?: BackendConfig;
   /**

@@ -1,22 +1,19 @@
 import { optionTypes } from "@tritonjs/protocol";
 import type { ResponseCache } from "../cache/response-cache.js";
 import type { Extension } from "../extension/extension.js";
-import type { SecurityOptions } from "../frontend/security.js";
 import type { ServeOptions } from "../frontend/serve-frontends.js";
+import type { ServiceOptions } from "../frontend/service-options.js";
 import type { RateLimitResource } from "../instance/rate-limiter.js";
 import type { LogOptions } from "../observe/create-log.js";
 import type { MetricsConfig } from "../observe/metric-families.js";
 import type { MetricsReportOptions } from "../observe/metrics-page.js";
 import type { TraceOptions } from "../observe/trace-settings.js";
 import type { RepositoryOptions } from "../repository/repository-options.js";
-import type { RequestMemoryOptions } from "../request/request-memory.js";
 import type { Clock } from "../system/clock.js";
 import type { HostPolicies } from "../system/host-policy.js";
 
 /** Options of a {@link Triton}, named after the options of PyTriton's `TritonConfig` where both exist. */
-export interface TritonOptions extends Partial<ServeOptions>, LogOptions, RepositoryOptions {
-  /** Name of the server in its metadata. @default "triton" */
-  readonly id?: string;
+export interface TritonOptions extends Partial<ServeOptions>, LogOptions, RepositoryOptions, ServiceOptions {
   /** Time limit for requests in flight after `close()`, in seconds. @default 30 */
   readonly exitTimeoutSecs?: number;
   /**
@@ -32,25 +29,6 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    * (`redisCache` of `@tritonjs/core/redis`), or a custom one. It is closed with the Triton. @default none
    */
   readonly responseCache?: { readonly byteSize: number } | ResponseCache;
-  /**
-   * Whether clients on this machine may register shared memory for inputs and outputs. Needs the package `koffi`.
-   * Enable it only for clients that may read and write the data of this process. @default false
-   */
-  readonly allowClientSharedMemory?: boolean;
-  /**
-   * Whether clients may send the files of a model with a load request (parameters `file:<path>`), and a configuration
-   * whose parameters name paths outside of the repository. Both can be code that the server runs, so enable it only for
-   * clients that may run code here. Loads by the program itself may always have them. @default false
-   */
-  readonly allowModelFileOverride?: boolean;
-  /** Limits on the memory of requests that frontends receive, in total over all frontends. */
-  readonly requestMemory?: RequestMemoryOptions;
-  /**
-   * Access token and the operations that need it. A frontend that is made with restrictions of its own uses those
-   * instead.
-   * @default a random token for shared-memory, model-repository, statistics, trace and logging
-   */
-  readonly security?: SecurityOptions;
   /**
    * How the next instance to run is chosen. With "execution_count" an instance runs when the resources of its group's
    * `rateLimiter` are free. Of several waiting instances, the one with the fewest runs relative to its priority goes

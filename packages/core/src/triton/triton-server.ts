@@ -2,52 +2,46 @@ import { errorFor, TritonError } from "@tritonjs/protocol";
 import { changedGroups } from "../bind/plan-executors.js";
 import type { Gpus } from "../config/gpus.js";
 import { AttachedExtensions } from "../extension/attached-extensions.js";
+import type { ExtensionPage, ManagementRoute } from "../extension/extension.js";
 import type { ModelSource, StartUp } from "../extension/model-source.js";
-import { resolveSecurity } from "../frontend/security.js";
-import {
-  type Frontend,
-  type FrontendThreads,
-  loadDefaultFrontends,
-  openFrontends,
-  placeFrontends,
-  type ServeResult,
-} from "../frontend/serve-frontends.js";
+import type { Frontend, FrontendServer, FrontendThreads, MountedFrontend } from "../frontend/frontend.js";
+import { loadDefaultFrontends, openFrontends, type ServeResult } from "../frontend/serve-frontends.js";
+import { meteredModels } from "../model/metered-models.js";
+import type { ModelVersion } from "../model/model-version.js";
+import { saysReady } from "../model/readiness.js";
 import { ModelRegistry } from "../model/registry.js";
 import { createLog, type OpenLog } from "../observe/create-log.js";
+import type { Log } from "../observe/log.js";
 import { MetricsPage } from "../observe/metrics-page.js";
+import type { CacheUsage } from "../observe/model-families.js";
+import type { Tracing } from "../observe/tracing.js";
 import { repository } from "../repository/model-repository.js";
-import { RequestMemory } from "../request/request-memory.js";
-import { createAuthentication } from "../service/access-control.js";
-import { LocalService } from "../service/local-service.js";
-import { saysReady } from "../service/model-reports.js";
-import { meteredModels, ServerInspector } from "../service/server-inspector.js";
 import { realClock, settledWithin, sleep } from "../system/clock.js";
 import { machineOf, ServerModels, schedulingOf } from "./server-models.js";
 import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./triton-options.js";
 
 /** A server: makes its parts, opens its frontends, and closes everything in order. */
-export class TritonServer {
+export class TritonServer implements FrontendServer {
   readonly registry: ModelRegistry;
   readonly models: ServerModels;
   /** The GPUs that instance groups may name. */
   readonly gpus: Gpus;
   /** Models that load and unload while the server runs. */
   readonly source: ModelSource;
-  readonly service: LocalService;
   readonly metrics: MetricsPage;
-  /** Token that clients send to use restricted endpoints. */
-  readonly accessToken: string | undefined;
+  readonly routes: readonly ManagementRoute[];
+  readonly pages: ReadonlyMap<string, ExtensionPage>;
   readonly drainTimeoutMs: number;
   readonly #log: OpenLog;
   readonly #extensions: AttachedExtensions;
   #frontends: readonly Frontend[] = [];
+  readonly #mounted: MountedFrontend[] = [];
+  #state: "open" | "leaving" | "stopping" = "open";
   #serving: Promise<ServeResult> | undefined;
   #closing: Promise<void> | undefined;
 
   /** Its extensions start. */
-  constructor(private readonly options: TritonOptions) {
-    const security = resolveSecurity(options.security);
-    this.accessToken = security.accessToken;
+  constructor(readonly options: TritonOptions) {
     this.drainTimeoutMs = (options.exitTimeoutSecs ?? 30) * 1000;
     this.#log = createLog(options);
     const { log } = this.#log;
@@ -93,14 +87,12 @@ export class TritonServer {
     });
     this.models = models;
     this.source = extensions.source;
-    const requestMemory = new RequestMemory(options.requestMemory);
     this.metrics = new MetricsPage(
       {
         models: () => meteredModels(registry),
         allowCpuMetrics: options.allowCpuMetrics,
         gpus: machine.gpus,
         metricsConfig: options.metricsConfig,
-        memory: requestMemory,
         tracing: models.tracing,
         cache: models.cacheUsage() === undefined ? undefined : () => models.cacheUsage(),
         cacheGuard: models.responseCache,
@@ -108,31 +100,39 @@ export class TritonServer {
       },
       options.metrics,
     );
-    const authentication = createAuthentication(options.security, log.of("access_control"));
     // The rest throws no error, so the registry of the program keeps no metrics of a server that failed.
     this.metrics.open();
-    const inspector = new ServerInspector({
-      registry,
-      modelControlMode: this.source.controlMode,
-      cacheUsage: () => models.cacheUsage(),
-      pages: extensions.pages,
-      async changeInstances(model, count) {
-        const check = model.plan.instanceProblems ?? (() => []);
-        await model.updateInstances(changedGroups(count, model.config, machine.gpus, check));
-      },
-    });
-    this.service = new LocalService(
-      options,
-      { registry, log: models.log, tracing: models.tracing, gpus: machine.gpus },
-      this.source,
-      this.metrics,
-      requestMemory,
-      security,
-      authentication,
-      inspector,
-      extensions.routes,
-    );
+    this.routes = extensions.routes;
+    this.pages = extensions.pages;
     extensions.start();
+  }
+
+  get log(): Log {
+    return this.#log.log;
+  }
+
+  get tracing(): Tracing | undefined {
+    return this.models.tracing;
+  }
+
+  /** True once the server refuses requests, because it closes. */
+  get stopping(): boolean {
+    return this.#state === "stopping";
+  }
+
+  cacheUsage(): CacheUsage | undefined {
+    return this.models.cacheUsage();
+  }
+
+  async changeInstances(model: ModelVersion, count: number): Promise<void> {
+    const check = model.plan.instanceProblems ?? (() => []);
+    await model.updateInstances(changedGroups(count, model.config, this.gpus, check));
+  }
+
+  mount(part: MountedFrontend): void {
+    this.#mounted.push(part);
+    if (this.#state === "leaving") part.leave?.();
+    else if (this.#state === "stopping") part.drain();
   }
 
   get startUp(): StartUp {
@@ -173,32 +173,39 @@ export class TritonServer {
   async #open(given: readonly Frontend[] | undefined, threads: FrontendThreads): Promise<ServeResult> {
     await this.ready();
     const chosen = given ?? (await loadDefaultFrontends({ ...DEFAULT_SERVE_OPTIONS, ...this.options }));
-    this.#frontends = await placeFrontends(chosen, threads, this.#log.log.of("frontend_threads"));
-    const { addresses } = await openFrontends(this.#frontends, this.service);
+    this.#frontends = threads === 0 ? chosen : await this.#place(chosen, threads);
+    const { addresses } = await openFrontends(this.#frontends, this);
     // Those in threads are opened last.
     return { addresses: Object.fromEntries(chosen.map(({ name }) => [name, addresses[name]!])) };
   }
 
+  async #place(chosen: readonly Frontend[], threads: FrontendThreads): Promise<readonly Frontend[]> {
+    const placing = chosen.find(({ place }) => place !== undefined);
+    return placing?.place?.(chosen, threads, this.log.of("frontend_threads")) ?? chosen;
+  }
+
   async #close(): Promise<void> {
     await this.#serving?.catch(() => {});
-    const { service, models, metrics, drainTimeoutMs } = this;
+    const { models, metrics, drainTimeoutMs } = this;
     const { clock, tracing } = models;
     // The server is not ready in this time, and still accepts requests.
     const exitDelayMs = (this.options.exitDelaySecs ?? 0) * 1000;
     if (exitDelayMs > 0) {
-      service.leave();
+      this.#state = "leaving";
+      for (const part of this.#mounted) part.leave?.();
       for (const frontend of this.#frontends) frontend.leave?.();
       await sleep(clock, exitDelayMs);
       await Promise.all(this.#frontends.map((frontend) => frontend.settle?.()));
     }
-    service.drain();
+    this.#state = "stopping";
+    for (const part of this.#mounted) part.drain();
     await this.#extensions.drain(drainTimeoutMs);
     await this.#windDown();
-    service.end();
+    for (const part of this.#mounted) part.end();
     await models.close();
     await this.#extensions.close(drainTimeoutMs);
     if (tracing !== undefined) await settledWithin(clock, drainTimeoutMs, tracing.close());
-    service.sharedMemory.close();
+    for (const part of this.#mounted) part.close?.();
     metrics.close();
     this.#log.close();
   }

@@ -24,17 +24,12 @@ import { type ModelHandle, modelHandle } from "../bind/model-handle.js";
 import { ensembleStays, planBinding, planEnsemble, replanBinding } from "../bind/plan-binding.js";
 import { planModule } from "../bind/plan-module.js";
 import type { LoadParameters, UnloadParameters } from "../extension/model-source.js";
-import {
-  checkFrontendThreads,
-  type Frontend,
-  type FrontendThreads,
-  type ServeResult,
-} from "../frontend/serve-frontends.js";
+import type { Frontend, FrontendServer, FrontendThreads } from "../frontend/frontend.js";
+import { checkFrontendThreads, type ServeResult } from "../frontend/serve-frontends.js";
 import type { InputValues, OutputArrays } from "../in-process/in-process-tensors.js";
 import { inferByName } from "../in-process/infer-in-process.js";
 import type { ModelPlan } from "../model/model-server.js";
 import { METRICS_REPORT_OPTION_TYPES } from "../observe/metrics-page.js";
-import type { InferenceService } from "../service/inference-service.js";
 import { TRITON_OPTION_TYPES, type TritonOptions } from "./triton-options.js";
 import { TritonServer } from "./triton-server.js";
 
@@ -75,18 +70,9 @@ export class Triton implements AsyncDisposable {
     return this.#server.metrics.registry;
   }
 
-  /**
-   * Access token for the restricted endpoints. Clients send it with their option `accessToken`, or in the header
-   * `triton-access-token`. It comes from `security.accessToken`, or is generated for this `Triton`. Undefined when no
-   * endpoint is restricted.
-   */
-  get accessToken(): string | undefined {
-    return this.#server.accessToken;
-  }
-
-  /** The v2 operations over all models. Frontends call them. */
-  get service(): InferenceService {
-    return this.#server.service;
+  /** The server as frontends see it. `serviceOf(triton)` of `@tritonjs/server` has the operations of the protocol. */
+  get server(): FrontendServer {
+    return this.#server;
   }
 
   /**
@@ -261,8 +247,8 @@ export class Triton implements AsyncDisposable {
    * the frontends themselves: `serve({ frontends: [http({ tls }), grpc({ reflection: true })] })`.
    *
    * @throws TritonError when a model failed to load or a port is taken. Then no frontend stays open. INVALID_ARG for
-   * an unknown option, UNAVAILABLE with the reason PACKAGE_NOT_INSTALLED if threads are wanted without
-   * `@tritonjs/core/frontend-threads`, and UNSUPPORTED if they are wanted on macOS or Windows.
+   * an unknown option, UNAVAILABLE with the reason PACKAGE_NOT_INSTALLED if threads are wanted and cannot share a port,
+   * and UNSUPPORTED if they are wanted on macOS or Windows.
    */
   async serve(
     options: {

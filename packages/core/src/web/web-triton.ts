@@ -157,9 +157,9 @@ export class WebTriton implements AsyncDisposable {
     inputs: InputValues,
     options: InferOptions & { readonly modelVersion?: number } = {},
   ): Promise<OutputArrays> {
-    const service = { stopping: this.#closing !== undefined };
+    const stopping = this.#closing !== undefined;
     return inferByName(
-      { registry: this.registry, startUp: NO_REPOSITORY, service },
+      { registry: this.registry, startUp: NO_REPOSITORY, stopping },
       modelName,
       inputs,
       options,

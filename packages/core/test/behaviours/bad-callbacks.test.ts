@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { batch, type ModelHandle, type OutputsOf, Tensor, Triton, TritonError } from "@tritonjs/core";
 import { InferenceRequest, VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import ndarray from "ndarray";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { type EchoHandle, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
@@ -245,7 +246,9 @@ describe("bad callbacks", () => {
               TritonError.is(outcome)
                 ? reject(outcome)
                 : resolve((outcome as { outputs: Map<string, Tensor> }).outputs.get("y")!);
-            triton.service.model("m", "").infer(new InferenceRequest("m", { inputs }, { receive }));
+            serviceOf(triton)
+              .model("m", "")
+              .infer(new InferenceRequest("m", { inputs }, { receive }));
           });
           expect([...tensor.bytes]).toEqual([value, value, value]);
           const { y } = await handle.infer({ x: [[value, 5, 6]] });

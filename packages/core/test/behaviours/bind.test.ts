@@ -7,8 +7,8 @@ import {
   Triton,
   withParameters,
 } from "@tritonjs/core";
-import { classify } from "@tritonjs/core/frontend";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { classify, serviceOf } from "@tritonjs/server";
 import { afterEach, describe, expect, it, test } from "vitest";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";
@@ -62,7 +62,7 @@ describe("bind", () => {
     );
     triton.bind({ ...specs, modelVersion: 2 });
     await triton.infer("m", { x: [[1]] });
-    expect((await triton.service.repositoryIndex(true)).map(({ version }) => version)).toEqual(["1", "2"]);
+    expect((await serviceOf(triton).repositoryIndex(true)).map(({ version }) => version)).toEqual(["1", "2"]);
   });
 
   it("fails after close", async () => {

@@ -1,5 +1,6 @@
 import { batch, type InferContext, Triton, TritonError } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { outcomeOf, outcomesOf } from "../../../../test/support/outcome.js";
@@ -12,7 +13,7 @@ async function served(config: Parameters<EchoModel["bind"]>[1] = {}) {
 }
 
 const pending = async (triton: Triton) =>
-  /nv_inference_pending_request_count\{.*\} (\d+)/.exec(await triton.service.metrics())?.[1];
+  /nv_inference_pending_request_count\{.*\} (\d+)/.exec(await serviceOf(triton).metrics())?.[1];
 
 describe("a cancelled request", () => {
   it("ends at once while it waits, and its batch runs without it", async () => {
@@ -241,7 +242,7 @@ describe("closing a server", () => {
     await clock.settle();
     const closed = triton.close();
     await clock.settle();
-    expect(triton.service.isReady()).toBe(false);
+    expect(serviceOf(triton).isReady()).toBe(false);
     const late = outcomeOf(echo(handle, 99));
     model.releaseAll();
     await closed;

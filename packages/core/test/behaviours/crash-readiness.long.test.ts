@@ -1,5 +1,6 @@
 import { Triton, type TritonOptions } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { outcomeOf } from "../../../../test/support/outcome.js";
@@ -25,7 +26,7 @@ async function served(isolation: "worker" | "process", options: TritonOptions = 
     config: { maxBatchSize: 1, instanceGroup: { isolation } },
   });
   await handle.ready();
-  const { service } = triton;
+  const service = serviceOf(triton);
   return {
     clock,
     handle,

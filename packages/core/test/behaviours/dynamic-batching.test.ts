@@ -1,5 +1,6 @@
 import { batch, type InferOptions, type ModelOptions, Triton } from "@tritonjs/core";
 import { VirtualClock, withSchedulerDelay } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { EchoModel, echo } from "../../../../test/support/echo-model.js";
 import { outcomeOf, outcomesOf } from "../../../../test/support/outcome.js";
@@ -295,7 +296,9 @@ describe("the reason for cutting a batch", () => {
     const alone = await new EchoModel().bind(new Triton(), { batcher: false });
     for (let value = 0; value < 5; value++) void echo(handle, value);
     await clock.settle();
-    const lines = (await triton.service.metrics()).split("\n").filter((line) => line.startsWith("tritonjs_"));
+    const lines = (await serviceOf(triton).metrics())
+      .split("\n")
+      .filter((line) => line.startsWith("tritonjs_"));
     expect(lines).toContain('tritonjs_batch_cut_total{model="echo",version="1",reason="SIZE"} 1');
     expect(lines).toContain('tritonjs_batch_cut_total{model="echo",version="1",reason="INSTANCE"} 1');
     expect(lines).toContain('tritonjs_batch_cut_total{model="echo",version="1",reason="DELAY"} 0');
@@ -329,7 +332,7 @@ describe("a snapshot of the queue", () => {
       recentCuts: [{ reason: "INSTANCE", batchSize: 1 }],
     });
     expect(handle.queue()).toEqual(snapshot);
-    expect(triton.service.queue("echo", "")).toEqual(snapshot);
+    expect(serviceOf(triton).queue("echo", "")).toEqual(snapshot);
     model.releaseAll();
     await clock.settle();
     expect(handle.queue()).toMatchObject({ queued: 0, levels: [], instances: [{ running: [] }] });

@@ -1,5 +1,6 @@
 import { batch, sample, Tensor, Triton, TritonError } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { outcomeOf, outcomesOf, thrownBy } from "../../../../test/support/outcome.js";
 import {
@@ -202,7 +203,7 @@ describe("an ensemble", () => {
     const answers: unknown[] = [];
     const inputs = new Map([["x", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1))]]);
     sendRequest(
-      triton.service.model("pipeline", ""),
+      serviceOf(triton).model("pipeline", ""),
       { inputs, correlationId: 7n, sequenceEnd: true },
       (outcome) => answers.push(outcome),
     );
@@ -221,7 +222,7 @@ describe("the members of an ensemble", () => {
     const missing = "ensemble 'pipeline' depends on 'a' which has no loaded version";
     expect(await outcomeOf(infer(ensemble, 1))).toContain(missing);
     expect(await outcomeOf(triton.serve({ frontends: [] }))).toContain(missing);
-    expect(triton.service.isModelReady("pipeline", "")).toBe(false);
+    expect(serviceOf(triton).isModelReady("pipeline", "")).toBe(false);
     bindStage(triton, "b", adds(10));
     bindStage(triton, "a", adds(1));
     const answer = infer(ensemble, 1);
@@ -239,10 +240,10 @@ describe("the members of an ensemble", () => {
     await member.unbind();
     const text = "ensemble 'pipeline' depends on 'a' which has no loaded version";
     expect(await outcomeOf(infer(ensemble, 1))).toContain(text);
-    expect(await triton.service.repositoryIndex(false)).toEqual([
+    expect(await serviceOf(triton).repositoryIndex(false)).toEqual([
       { name: "pipeline", version: "1", state: "UNAVAILABLE", reason: text },
     ]);
-    expect(thrownBy(() => triton.service.model("pipeline", ""))).toContain(text);
+    expect(thrownBy(() => serviceOf(triton).model("pipeline", ""))).toContain(text);
     bindStage(triton, "a", adds(2));
     await clock.settle();
     const answer = infer(ensemble, 1);

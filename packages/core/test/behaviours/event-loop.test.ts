@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { batch, Tensor, Triton } from "@tritonjs/core";
-import type { InferenceResponse } from "@tritonjs/core/frontend";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { encodeBytes } from "@tritonjs/protocol";
+import { type InferenceResponse, serviceOf } from "@tritonjs/server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openTriton } from "../../../../test/e2e/support/open-triton.js";
 import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
@@ -215,7 +215,7 @@ async function turnsFor(count: number) {
   const x = Tensor.fromBytes("BYTES", [count], encodeBytes(strings.map((one) => Buffer.from(one))));
   clock.turns = 0;
   const response = await new Promise<InferenceResponse>((resolve, reject) => {
-    sendRequest(triton.service.model("m", ""), { inputs: new Map([["x", x]]) }, (outcome) => {
+    sendRequest(serviceOf(triton).model("m", ""), { inputs: new Map([["x", x]]) }, (outcome) => {
       if (outcome instanceof Error) reject(outcome);
       else if (outcome !== undefined) resolve(outcome);
     });
@@ -227,7 +227,7 @@ async function turnsFor(count: number) {
 
 const SMALL_HEAP = `
   import { batch, Tensor, Triton } from "@tritonjs/core";
-  import { Exchange } from "@tritonjs/core/frontend";
+  import { Exchange, serviceOf } from "@tritonjs/server";
   const triton = new Triton();
   triton.bind({
     modelName: "m",
@@ -246,7 +246,7 @@ const SMALL_HEAP = `
       console.log(outcome.code ?? "answered", outcome.message ?? outcome.outputs.get("y").byteLength);
       if (final) resolve();
     };
-    const { service } = triton;
+    const service = serviceOf(triton);
     const exchange = new Exchange(service, undefined, service.model("m", ""));
     exchange.send({ inputs: new Map([["x", x]]) }, { respond, refuse: (error) => respond(error, true) });
   });

@@ -7,6 +7,7 @@ import { type DiagnosticMessages, onDiagnostics, onExecution } from "@tritonjs/c
 import { VirtualClock } from "@tritonjs/core/testing";
 import { openTelemetry } from "@tritonjs/operations/opentelemetry";
 import { deadlines } from "@tritonjs/scheduling";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { until } from "../../../../test/e2e/support/open-triton.js";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
@@ -46,14 +47,14 @@ describe("traces", () => {
   it("a server without the trace option does not trace", async () => {
     const triton = new Triton();
     onTestFinished(() => triton.close());
-    expect(triton.service.tracing).toBeUndefined();
-    expect(triton.service.serverMetadata().extensions).not.toContain("trace");
+    expect(serviceOf(triton).tracing).toBeUndefined();
+    expect(serviceOf(triton).serverMetadata().extensions).not.toContain("trace");
   });
 
   it("a server with the trace option offers the extension, even when tracing is off", async () => {
     const triton = new Triton({ trace: {} });
     onTestFinished(() => triton.close());
-    const { extensions } = triton.service.serverMetadata();
+    const { extensions } = serviceOf(triton).serverMetadata();
     expect(extensions.slice(-3)).toEqual(["statistics", "trace", "logging"]);
     expect(() => new Triton({ trace: { rate: -1 } })).toThrow(
       "trace.rate: expected an integer from 0 to 4294967295, got -1",
@@ -63,7 +64,7 @@ describe("traces", () => {
   it("requests of a batch are sampled separately", async () => {
     const clock = new VirtualClock();
     const { triton, traces } = traced({}, { clock });
-    triton.service.tracing!.update("", { rate: 2 });
+    serviceOf(triton).tracing!.update("", { rate: 2 });
     const handle = await new EchoModel().bind(triton);
     const answers = [1, 2, 3, 4].map((value) => echo(handle, value));
     await clock.settle();
@@ -181,7 +182,7 @@ describe("an in-process request", () => {
   it("is not traced when it is not sampled or tracing is off", async () => {
     const { triton, traces } = traced();
     const handle = triton.bind({ modelName: "m", inputs: [x], outputs: [y], inferFunc: plain });
-    const { tracing } = triton.service;
+    const { tracing } = serviceOf(triton);
     tracing!.update("m", { rate: 3 });
     for (let i = 0; i < 4; i++) await handle.inferSample({ x: [1, 2] });
     tracing!.update("m", { levels: [], rate: null });
@@ -255,7 +256,7 @@ describe("child requests", () => {
       outputs: [y],
       steps: [{ modelName: "leaf", inputMap: { x: "x" }, outputMap: { y: "y" } }],
     });
-    triton.service.tracing!.update("e", { rate: 2 });
+    serviceOf(triton).tracing!.update("e", { rate: 2 });
     for (let i = 0; i < 3; i++) await ensemble.inferSample({ x: [1, 2] });
     expect((await traces()).map(({ model }) => model)).toEqual(["e", "leaf"]);
   });
@@ -346,7 +347,7 @@ describe("diagnostics channels", () => {
     const options = { id: "seven" };
     await expect(handle.inferSample({ x: [1] }, options)).rejects.toThrow("no");
     const empty = { ...options, inputs: new Map() };
-    expect(() => sendRequest(triton.service.model("failing", ""), empty, () => {})).toThrow(
+    expect(() => sendRequest(serviceOf(triton).model("failing", ""), empty, () => {})).toThrow(
       "expected 1 inputs",
     );
 

@@ -2,6 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { batch, Triton } from "@tritonjs/core";
 import type { BackendFactory } from "@tritonjs/core/backend";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 import { withSignal } from "../../src/instance/callback-context.js";
@@ -62,7 +63,7 @@ describe("unloaded versions", () => {
       return versions.map((version) => version.deref() !== undefined);
     };
     await expect.poll(isHeld).toEqual([false, false, false, true]);
-    const index = await triton.service.repositoryIndex(false);
+    const index = await serviceOf(triton).repositoryIndex(false);
     expect(index.map(({ version, state, reason }) => [version, state, reason])).toEqual([
       ["1", "UNAVAILABLE", "unloaded"],
       ["2", "UNAVAILABLE", "unloaded"],

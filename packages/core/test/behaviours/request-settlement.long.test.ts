@@ -1,6 +1,7 @@
 import { Tensor, Triton, TritonError } from "@tritonjs/core";
 import type { RequestHandle } from "@tritonjs/core/internal";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
@@ -18,7 +19,7 @@ class Settlements {
       ["x", Tensor.fromElements("INT32", [rows, 1], new Int32Array(rows).fill(value))],
     ]);
     try {
-      return sendRequest(triton.service.model("m", ""), { inputs, deadline }, (outcome, final) => {
+      return sendRequest(serviceOf(triton).model("m", ""), { inputs, deadline }, (outcome, final) => {
         if (!final) return;
         if (TritonError.is(outcome)) ends.push(outcome.code);
         else ends.push(outcome!.outputs.get("y")!.elements[0] === value ? "answered" : "wrong answer");

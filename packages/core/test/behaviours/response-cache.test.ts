@@ -8,6 +8,7 @@ import {
 } from "@tritonjs/core";
 import { redisCache } from "@tritonjs/core/redis";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   type EchoHandle,
@@ -134,7 +135,7 @@ describe("response cache", () => {
       cache.lookups.shift()!(new Error("gone"));
       await settle();
       expect(await broken).toBe(2);
-      expect(await triton.service.metrics()).toMatch(/^tritonjs_cache_failure_total\{[^}]*\} 2$/m);
+      expect(await serviceOf(triton).metrics()).toMatch(/^tritonjs_cache_failure_total\{[^}]*\} 2$/m);
     });
 
     it("is closed with its Triton", async () => {
@@ -158,7 +159,7 @@ describe("response cache", () => {
       expect(await echo(handle, 1)).toBe(1);
       expect(await echo(handle, 1)).toBe(1);
       expect(model.batches).toEqual([[1], [1]]);
-      expect(await triton.service.metrics()).toMatch(/^tritonjs_cache_failure_total\{[^}]*\} 4$/m);
+      expect(await serviceOf(triton).metrics()).toMatch(/^tritonjs_cache_failure_total\{[^}]*\} 4$/m);
       expect(process.emitWarning).toHaveBeenCalledOnce();
     });
   });
@@ -206,7 +207,7 @@ describe("response cache", () => {
     it("reports its use on the metrics page, as Triton's local cache", async () => {
       const handle = await bind({ byteSize: 3 * 260 }, { clock });
       for (const value of [1, 2, 3, 1, 4, 1, 2]) await Promise.all([echo(handle, value), settle()]);
-      const page = await triton.service.metrics();
+      const page = await serviceOf(triton).metrics();
       const gauges = page.split("\n").filter((line) => /^nv_cache_(?!.*_per_model)/.test(line));
       expect(gauges).toEqual([
         "nv_cache_util 1",
@@ -223,7 +224,7 @@ describe("response cache", () => {
     it("has no metrics on a server without it", async () => {
       triton = new Triton();
       await model.bind(triton);
-      expect(await triton.service.metrics()).not.toContain("nv_cache_");
+      expect(await serviceOf(triton).metrics()).not.toContain("nv_cache_");
     });
 
     it("shares the answer of an ensemble step with direct requests, whether or not they name outputs", async () => {
@@ -430,7 +431,7 @@ describe("redis cache", () => {
       const before = executions(handle);
       for (let i = 1; i <= 3; i++) expect(await ask(handle, i)).toEqual([[i / 2, -i / 2], "GRÜSSE"]);
       expect(executions(handle)).toBe(before + 3);
-      const page = await tritons[0]!.service.metrics();
+      const page = await serviceOf(tritons[0]!).metrics();
       const failures = Number(/^tritonjs_cache_failure_total\{.*\} (\d+)$/m.exec(page)?.[1]);
       expect(failures).toBeGreaterThanOrEqual(3);
       expect(vi.mocked(process.emitWarning).mock.calls.length - warnings).toBeLessThanOrEqual(1);

@@ -12,6 +12,7 @@ import {
 import type { RequestHandle } from "@tritonjs/core/internal";
 import { type InferenceRequest, VirtualClock } from "@tritonjs/core/testing";
 import { scheduling } from "@tritonjs/scheduling";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, describe, expect, it } from "vitest";
 import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { outcomeOf, outcomesOf, thrownBy } from "../../../../test/support/outcome.js";
@@ -481,7 +482,7 @@ describe("a callback that reschedules a request", () => {
     await handle.ready();
     const given = new Map([["x", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1))]]);
     const request = await new Promise<RequestHandle>((resolve) => {
-      sendRequest(triton.service.model("m", ""), { inputs: given }, (_outcome, _final, sent) =>
+      sendRequest(serviceOf(triton).model("m", ""), { inputs: given }, (_outcome, _final, sent) =>
         resolve(sent),
       );
     });

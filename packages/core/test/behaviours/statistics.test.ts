@@ -1,5 +1,6 @@
 import { batch, sample, type TensorFunc, Triton, TritonError } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { Registry } from "prom-client";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
@@ -29,7 +30,7 @@ const ms = (milliseconds: number) => milliseconds * 1e6;
 
 /** Series of models on the metrics page, labels sorted. */
 async function series(triton: Triton): Promise<Record<string, number>> {
-  const lines = (await triton.service.metrics())
+  const lines = (await serviceOf(triton).metrics())
     .split("\n")
     .filter((line) => /^(nv|tritonjs)_\w+\{.*model=/.test(line));
   return Object.fromEntries(
@@ -339,7 +340,7 @@ describe("the metrics of a Triton", () => {
     const text = await triton.metrics.metrics();
     expect(text).toContain('nv_inference_request_success{model="m",version="1"} 1');
     expect(text).toMatch(/^nv_cpu_memory_total_bytes [1-9]/m);
-    expect(await triton.service.metrics()).toContain('nv_inference_count{model="m",version="1"} 1');
+    expect(await serviceOf(triton).metrics()).toContain('nv_inference_count{model="m",version="1"} 1');
   });
 
   it("are in the registry of the program until the Triton is closed", async () => {
@@ -359,7 +360,7 @@ describe("the metrics of a Triton", () => {
 
   it("include the process and its event loop on the page only", async () => {
     const { triton } = open({});
-    const page = await triton.service.metrics();
+    const page = await serviceOf(triton).metrics();
     for (const family of [
       "process_cpu_seconds_total",
       "process_resident_memory_bytes",
@@ -374,8 +375,8 @@ describe("the metrics of a Triton", () => {
 
   it("are not left in the registry by a Triton with invalid options", async () => {
     const registry = new Registry();
-    const security = { authenticate: () => {}, publicEndpoints: ["helth"] as never };
-    expect(() => new Triton({ metrics: { registry }, security })).toThrow("Invalid endpoint names");
+    const rateLimit = "sometimes" as never;
+    expect(() => new Triton({ metrics: { registry }, rateLimit })).toThrow("rateLimit: expected");
     expect(registry.getMetricsAsArray()).toEqual([]);
   });
 });

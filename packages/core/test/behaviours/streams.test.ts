@@ -11,6 +11,7 @@ import {
 } from "@tritonjs/core";
 import type { RequestHandle } from "@tritonjs/core/internal";
 import { type InferenceRequest, VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, describe, expect, it } from "vitest";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
 import { sendRequest } from "../../../../test/support/send-request.js";
@@ -451,7 +452,7 @@ describe("stepwise", () => {
       const handle = triton.bind({ modelName: "steps", inputs, outputs, inferFunc: module, config });
       await handle.ready();
       const endless = new Map([["n", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1e9))]]);
-      const model = triton.service.model("steps", "");
+      const model = serviceOf(triton).model("steps", "");
       const given = Array.from(
         { length: 4 },
         () => sendRequest(model, { inputs: endless }, () => {}) as InferenceRequest,
@@ -560,7 +561,7 @@ describe("stepwise", () => {
           deadline: random.chance(0.2) ? clock.now() + 1 + random.below(20) : undefined,
         };
         try {
-          const request = sendRequest(triton.service.model("steps", ""), init, (_outcome, final) => {
+          const request = sendRequest(serviceOf(triton).model("steps", ""), init, (_outcome, final) => {
             if (final) ends[index]!++;
           });
           open.push(request);

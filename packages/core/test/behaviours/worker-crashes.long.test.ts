@@ -1,5 +1,6 @@
 import { Triton } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, describe, expect, it } from "vitest";
 import { type EchoHandle, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { outcomeOf, outcomesOf } from "../../../../test/support/outcome.js";
@@ -62,7 +63,9 @@ describe("a worker that dies", () => {
   it("is counted as a failure of the backend", async () => {
     const handle = await served();
     await outcomesOf([EXIT, 1].map((value) => echo(handle, value)));
-    expect(await triton.service.metrics()).toMatch(/nv_inference_request_failure\{[^}]*"BACKEND"[^}]*\} 1/);
+    expect(await serviceOf(triton).metrics()).toMatch(
+      /nv_inference_request_failure\{[^}]*"BACKEND"[^}]*\} 1/,
+    );
     expect(handle.statistics().inferenceStats).toMatchObject({ success: { count: 1 }, fail: { count: 1 } });
   });
 });

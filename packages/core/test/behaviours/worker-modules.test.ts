@@ -1,6 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { BFloat16Bits, batch, type DataType, Float16Bits, sample, Tensor, Triton } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import ndarray from "ndarray";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
@@ -164,10 +165,10 @@ describe("worker modules", () => {
       expect(await outcomeOf(echo(handle, 1))).toBe(
         `UNAVAILABLE model 'm' version 1 is not ready: ${reason}`,
       );
-      expect(await triton.service.repositoryIndex(false)).toEqual([
+      expect(await serviceOf(triton).repositoryIndex(false)).toEqual([
         { name: "m", version: "1", state: "UNAVAILABLE", reason },
       ]);
-      expect(triton.service.isModelReady("m", "")).toBe(false);
+      expect(serviceOf(triton).isModelReady("m", "")).toBe(false);
     });
 
     it("is reported with the name of a missing import", async () => {

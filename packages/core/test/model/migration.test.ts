@@ -1,6 +1,7 @@
 import { batch, type InferFunc, type InferRequest, type ModelOptions, Triton } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
 import type { RebindOptions } from "@tritonjs/core/types";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 import { randomOf } from "../../../operations/test/rollout/release-bench.js";
@@ -337,8 +338,8 @@ describe("a change of a model of a repository", () => {
       await turns(1);
     }
     expect((await all).map(({ OUTPUT0 }) => OUTPUT0!.data[0])).toEqual([1, 2, 3, 4]);
-    expect(triton.service.modelConfig("m", "").backend).toBe("other");
-    expect(triton.service.statistics("m", "")[0]!.inferenceStats.success.count).toBe(4);
+    expect(serviceOf(triton).modelConfig("m", "").backend).toBe("other");
+    expect(serviceOf(triton).statistics("m", "")[0]!.inferenceStats.success.count).toBe(4);
     await held.stopped(1);
   });
 });

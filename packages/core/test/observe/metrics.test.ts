@@ -9,7 +9,7 @@ import {
   ModelStatistics,
   OCTAVE_BOUNDS_MS,
 } from "../../src/observe/statistics.js";
-import { reportStatistics } from "../../src/service/model-reports.js";
+import { reportStatistics } from "../../src/observe/statistics-report.js";
 
 describe("the format of the metrics page", () => {
   it.each([

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton, type TritonOptions } from "@tritonjs/core";
 import type { VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { expect } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 
@@ -48,7 +49,7 @@ export async function serve(
     directory: directory.path,
     models,
     reason: async () =>
-      (await triton.service.repositoryIndex(false)).find(({ name }) => name === "m")!.reason ?? "",
+      (await serviceOf(triton).repositoryIndex(false)).find(({ name }) => name === "m")!.reason ?? "",
     actions: async () => (await readFile(join(journal, "actions"), "utf8")).trim().split("\n"),
     async [Symbol.asyncDispose]() {
       await triton.close();

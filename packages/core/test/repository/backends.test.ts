@@ -4,6 +4,7 @@ import { type Logger, type Substitute, Tensor, Triton, TritonError } from "@trit
 import { type BackendFactory, callbackExecutor } from "@tritonjs/core/backend";
 import { inspectRepository } from "@tritonjs/core/config";
 import { type InferenceRequest, VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 import { sendRequest } from "../../../../test/support/send-request.js";
@@ -28,7 +29,7 @@ async function responses(name: string, config: string, inputs: Record<string, Te
   return new Promise((resolve, reject) => {
     const answers: number[][] = [];
     const given = new Map(Object.entries(inputs));
-    sendRequest(triton.service.model(name, ""), { inputs: given }, (outcome, final) => {
+    sendRequest(serviceOf(triton).model(name, ""), { inputs: given }, (outcome, final) => {
       if (TritonError.is(outcome)) reject(outcome);
       else if (outcome !== undefined) answers.push([...(outcome.outputs.get("OUT")!.elements as Int32Array)]);
       if (final) resolve(answers);
@@ -74,7 +75,7 @@ describe("backends", () => {
     const { y } = await triton.infer("m", { x: [[1]] });
     expect([...y!.data]).toEqual([2]);
     expect(seen).toEqual(["m 3 /3 fast"]);
-    expect(triton.service.modelConfig("m", "")).toMatchObject({ maxBatchSize: 8, input: [{ name: "x" }] });
+    expect(serviceOf(triton).modelConfig("m", "")).toMatchObject({ maxBatchSize: 8, input: [{ name: "x" }] });
   });
 });
 
@@ -128,7 +129,7 @@ describe("the test backends", () => {
     const ask = (DELAY: number, WAIT: number) => {
       const inputs = new Map(Object.entries({ IN: int32(1), DELAY: uint32(DELAY), WAIT: uint32(WAIT) }));
       return sendRequest(
-        triton.service.model("m", ""),
+        serviceOf(triton).model("m", ""),
         { inputs },
         (outcome, final) => void (final && ended.push(outcome)),
       ) as InferenceRequest;
@@ -249,7 +250,7 @@ describe("javascript backends", () => {
       logger: quiet,
     });
     await triton.ready();
-    const index = await triton.service.repositoryIndex(false);
+    const index = await serviceOf(triton).repositoryIndex(false);
     const reasonOf = (name: string) => index.find((row) => row.name === name)?.reason;
     expect(reasonOf("throws")).toMatch(/no licence/);
     expect(reasonOf("empty")).toMatch(/backend\.mjs.*export|export.*backend\.mjs/s);
@@ -289,10 +290,10 @@ describe("a substitute", () => {
     await triton.ready();
     const stands = "for 'tensorrt_plan': backend 'javascript' with 'other.mjs'";
     expect(log).toEqual([`model 'm' has a substitute ${stands}`]);
-    expect(await triton.service.repositoryIndex(false)).toEqual([
+    expect(await serviceOf(triton).repositoryIndex(false)).toEqual([
       { name: "m", version: "1", state: "READY", reason: `a substitute ${stands}` },
     ]);
-    expect(triton.service.model("m", "").config).toMatchObject({
+    expect(serviceOf(triton).model("m", "").config).toMatchObject({
       backend: "javascript",
       defaultModelFilename: "other.mjs",
       parameters: { substitute: { stringValue: stands }, mode: { stringValue: "fast" } },
@@ -315,7 +316,7 @@ describe("a substitute", () => {
       { platform: "tensorrt_plan", use: { backend: "square" } },
     ]);
     await triton.ready();
-    const rows = await triton.service.repositoryIndex(false);
+    const rows = await serviceOf(triton).repositoryIndex(false);
     expect(rows.map(({ name, state }) => [name, state])).toEqual([
       ["a", "READY"],
       ["b", "UNAVAILABLE"],
@@ -331,7 +332,7 @@ describe("a substitute", () => {
     await using triton = serverOf(models.path, [{ model: "ghost", use: { backend: "identity" } }], log);
     await triton.ready();
     expect(log).toEqual(["a substitute is for model 'ghost', but no repository has such a model"]);
-    expect(triton.service.isModelReady("c", "")).toBe(true);
+    expect(serviceOf(triton).isModelReady("c", "")).toBe(true);
   });
 
   it.each<[rules: unknown, fault: string]>([

@@ -3,6 +3,7 @@ import { mkdir, symlink, truncate, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   chainConfig,
@@ -91,7 +92,7 @@ describe("models that cannot be served", () => {
     const log: string[] = [];
     await using triton = serverOf(models.path, log);
     await triton.ready();
-    const index = await triton.service.repositoryIndex(false);
+    const index = await serviceOf(triton).repositoryIndex(false);
     for (const [name, [, reason]] of Object.entries(broken)) {
       expect(index.filter((row) => row.name === name)).toEqual([
         expect.objectContaining({ state: "UNAVAILABLE", reason: expect.stringMatching(reason) }),
@@ -112,8 +113,8 @@ describe("a repository", () => {
   it("leaves a server that is never ready when it does not exist", async () => {
     await using triton = serverOf("/there/is/nothing/here", []);
     await triton.serve({ frontends: [] });
-    expect([triton.service.isLive(), triton.service.isReady()]).toEqual([false, false]);
-    await expect(triton.service.repositoryIndex(false)).rejects.toThrow("Server not ready");
+    expect([serviceOf(triton).isLive(), serviceOf(triton).isReady()]).toEqual([false, false]);
+    await expect(serviceOf(triton).repositoryIndex(false)).rejects.toThrow("Server not ready");
   });
 
   it("shares no model name with another repository", async () => {
@@ -125,7 +126,7 @@ describe("a repository", () => {
     await using two = await RepositoryOnDisk.create({ "m/config.pbtxt": identityConfig(), "m/1/": "" });
     await using triton = serverOf([one.path, two.path], []);
     await triton.ready();
-    expect(await triton.service.repositoryIndex(false)).toEqual([
+    expect(await serviceOf(triton).repositoryIndex(false)).toEqual([
       { name: "good", version: "1", state: "READY" },
       { name: "m", state: "UNAVAILABLE", reason: "model appears in two or more repositories" },
     ]);
@@ -249,7 +250,7 @@ it("special files are never read and never waited for", async () => {
   await Promise.all(sockets.map((socket) => once(socket, "listening")));
   await using triton = serverOf(models.path, []);
   await triton.ready();
-  const reasons = (await triton.service.repositoryIndex(false)).map(({ name, reason }) => [name, reason]);
+  const reasons = (await serviceOf(triton).repositoryIndex(false)).map(({ name, reason }) => [name, reason]);
   for (const socket of sockets) socket.close();
   expect(reasons).toEqual([
     ["config", expect.stringContaining("config.pbtxt: No such device or address")],
@@ -268,7 +269,7 @@ it("an unreadable file is reported as the reason", async () => {
   await writeFile(join(models.path, "x", "1"), "no directory");
   await using triton = serverOf(models.path, []);
   await triton.ready();
-  const reasons = (await triton.service.repositoryIndex(false)).map(({ name, reason }) => [name, reason]);
+  const reasons = (await serviceOf(triton).repositoryIndex(false)).map(({ name, reason }) => [name, reason]);
   expect(reasons).toEqual([
     ["good", undefined],
     ["m", expect.any(String)],
@@ -279,8 +280,8 @@ it("an unreadable file is reported as the reason", async () => {
 async function reasonFor(models: RepositoryOnDisk): Promise<string> {
   await using triton = serverOf(models.path, []);
   await triton.ready();
-  expect(triton.service.isModelReady("good", "")).toBe(true);
-  return (await triton.service.repositoryIndex(false)).find(({ name }) => name === "m")?.reason ?? "";
+  expect(serviceOf(triton).isModelReady("good", "")).toBe(true);
+  return (await serviceOf(triton).repositoryIndex(false)).find(({ name }) => name === "m")?.reason ?? "";
 }
 
 function serverOf(modelRepository: string | string[], log: string[]): Triton {
@@ -345,7 +346,7 @@ describe("start up errors", () => {
     await using triton = new Triton({ modelRepository: "/nonexistent/repo", exitOnError: false, logger });
     await triton.ready();
     expect(lines).toEqual(["Internal: failed to stat file /nonexistent/repo"]);
-    expect(triton.service.isReady()).toBe(false);
+    expect(serviceOf(triton).isReady()).toBe(false);
   });
 
   it("an empty repository path does not mean the current directory", async () => {

@@ -5,6 +5,7 @@ import { sample, Tensor, Triton, TritonError } from "@tritonjs/core";
 import { type BackendFactory, callbackExecutor } from "@tritonjs/core/backend";
 import { VirtualClock } from "@tritonjs/core/testing";
 import type { ModelConfig } from "@tritonjs/protocol";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { repositoryRoot } from "../../../../test/support/repository.js";
 import {
@@ -52,7 +53,7 @@ describe("directories", () => {
       triton.infer("double", { x: [3] }),
     ]);
     expect([[...OUTPUT0!.data], [...y!.data]]).toEqual([[1, 2], [6]]);
-    expect(await triton.service.repositoryIndex(false)).toEqual([
+    expect(await serviceOf(triton).repositoryIndex(false)).toEqual([
       { name: "double", version: "1", state: "READY" },
       { name: "echo", version: "1", state: "READY" },
     ]);
@@ -62,7 +63,7 @@ describe("directories", () => {
     await using models = await RepositoryOnDisk.create({ "iris/1/model.onnx": iris });
     await using triton = new Triton({ modelRepository: models.path });
     await triton.ready();
-    const config = triton.service.modelConfig("iris", "");
+    const config = serviceOf(triton).modelConfig("iris", "");
     expect(config).toMatchObject({
       name: "iris",
       backend: "onnxruntime",
@@ -85,10 +86,10 @@ describe("directories", () => {
     const logger = { error() {}, warn() {}, info() {}, debug() {} };
     await using triton = new Triton({ modelRepository: models.path, exitOnError: false, logger });
     await triton.ready();
-    expect(triton.service.isModelReady("chain", "")).toBe(false);
+    expect(serviceOf(triton).isModelReady("chain", "")).toBe(false);
     const ready = new Promise<void>((resolve) => {
-      const stop = triton.service.onChange(() => {
-        if (!triton.service.isModelReady("chain", "")) return;
+      const stop = serviceOf(triton).onChange(() => {
+        if (!serviceOf(triton).isModelReady("chain", "")) return;
         stop();
         resolve();
       });
@@ -101,7 +102,7 @@ describe("directories", () => {
       config: { maxBatchSize: 4 },
     });
     await ready;
-    expect(triton.service.isReady()).toBe(true);
+    expect(serviceOf(triton).isReady()).toBe(true);
   });
 
   it("labels, warm-up data and file names are read from the directory", async () => {
@@ -118,8 +119,8 @@ describe("directories", () => {
     });
     await using triton = new Triton({ modelRepository: models.path });
     await triton.ready();
-    expect(triton.service.model("m", "").labels.get("OUTPUT0")).toEqual(["cat", "dog"]);
-    expect(triton.service.statistics("m", "")[0]?.executionCount).toBe(1);
+    expect(serviceOf(triton).model("m", "").labels.get("OUTPUT0")).toEqual(["cat", "dog"]);
+    expect(serviceOf(triton).statistics("m", "")[0]?.executionCount).toBe(1);
   });
 
   it("a configuration of another name is read where a model has one", async () => {
@@ -132,7 +133,7 @@ describe("directories", () => {
     });
     await using triton = new Triton({ modelRepository: models.path, modelConfigName: "small" });
     await triton.ready();
-    expect(["a", "b"].map((name) => triton.service.modelConfig(name, "").maxBatchSize)).toEqual([2, 4]);
+    expect(["a", "b"].map((name) => serviceOf(triton).modelConfig(name, "").maxBatchSize)).toEqual([2, 4]);
   });
 
   it("namespaces distinguish equal model names of two repositories, also in metrics", async () => {
@@ -144,7 +145,7 @@ describe("directories", () => {
     await expect(triton.infer("m", { INPUT0: [[1]] })).rejects.toThrow(
       "There are 2 identifiers of model 'm' in global map, model namespace must be provided to resolve ambiguity.",
     );
-    const page = await triton.service.metrics();
+    const page = await serviceOf(triton).metrics();
     for (const path of modelRepository) expect(page).toContain(`namespace="${path}"`);
   });
 
@@ -331,8 +332,8 @@ describe("registered repositories", () => {
     await triton.loadModel("echo-7");
     await triton.loadModel("own");
     expect([...(await triton.infer("echo-7", input)).OUTPUT0!.data]).toEqual([1, 2]);
-    expect(triton.service.modelConfig("echo-7", "").name).toBe("echo-7");
-    expect(await triton.service.repositoryIndex(false)).toEqual([
+    expect(serviceOf(triton).modelConfig("echo-7", "").name).toBe("echo-7");
+    expect(await serviceOf(triton).repositoryIndex(false)).toEqual([
       { name: "echo-7", version: "1", state: "READY" },
       { name: "own", version: "1", state: "READY" },
     ]);
@@ -384,7 +385,7 @@ describe("repository presence", () => {
     await triton.ready();
     const probe = async () => {
       await clock.advance(10_000);
-      return triton.service.checkReady();
+      return serviceOf(triton).checkReady();
     };
     expect(await probe()).toBe(true);
     await rmdir(path);

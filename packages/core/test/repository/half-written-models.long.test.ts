@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Triton } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { expect, it } from "vitest";
 import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 
@@ -23,7 +24,7 @@ it("a version that is half written when the repository is polled leaves the old 
   await triton.ready();
   const answer = async () => (await triton.infer("m", { x: [3] })).y!.get(0);
   const isLoading = async () =>
-    (await triton.service.repositoryIndex(false)).some(({ state }) => state === "LOADING");
+    (await serviceOf(triton).repositoryIndex(false)).some(({ state }) => state === "LOADING");
   /** Polls until a condition holds. Workers load in real time, in which the clock must not pass their time limit. */
   const until = async (condition: () => boolean | Promise<boolean>) => {
     while (!(await condition())) {

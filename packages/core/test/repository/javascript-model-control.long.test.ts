@@ -1,4 +1,5 @@
 import { type Logger, Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
 import { type RepositoryFiles, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
@@ -68,7 +69,7 @@ it.each(["worker", "process"])("a module finds the library that runs it: %s", as
 it("a module that imports a missing package is reported", async () => {
   const files = { "m/config.pbtxt": tensors, "m/1/model.mjs": 'import "@tritonjs/nothing";' };
   await using served = await serve(files);
-  const [row] = await served.triton.service.repositoryIndex(false);
+  const [row] = await serviceOf(served.triton).repositoryIndex(false);
   expect(row?.reason).toContain("Cannot find package '@tritonjs/nothing'");
 });
 
@@ -127,7 +128,7 @@ export default class {
   const files = { "m/config.pbtxt": `backend: "javascript" ${tensors}`, "m/1/model.mjs": replaces };
   await using served = await serve(files, { modelControlMode: "explicit", loadModel: ["m"] });
   expect(await ask(served.triton, "m", 3)).toEqual([3]);
-  const { instanceGroup } = served.triton.service.modelConfig("m", "");
+  const { instanceGroup } = serviceOf(served.triton).modelConfig("m", "");
   expect(instanceGroup.map(({ hostPolicy }) => hostPolicy)).toEqual(["other"]);
 });
 

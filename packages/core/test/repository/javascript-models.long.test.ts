@@ -1,5 +1,6 @@
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type Logger, Tensor, Triton, TritonError } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
 import { type RepositoryFiles, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
@@ -79,7 +80,7 @@ describe("a model in JavaScript", () => {
     await triton.ready();
     expect(await y(triton, "scale", 4)).toEqual([12]);
     expect(await y(triton, "scale", 5)).toEqual([15]);
-    const config = triton.service.modelConfig("scale", "");
+    const config = serviceOf(triton).modelConfig("scale", "");
     expect(config).toMatchObject({ backend: "javascript", maxBatchSize: 8, dynamicBatching: {} });
     expect(config.input).toMatchObject([{ name: "x", dataType: "TYPE_FP32", dims: [1] }]);
     await triton.close();
@@ -216,7 +217,7 @@ async function answers(triton: Triton, x: number): Promise<number[]> {
   return new Promise((resolve, reject) => {
     const values: number[] = [];
     const inputs = new Map([["x", Tensor.fromElements("FP32", [1, 1], Float32Array.of(x))]]);
-    sendRequest(triton.service.model("m", ""), { inputs }, (outcome, final) => {
+    sendRequest(serviceOf(triton).model("m", ""), { inputs }, (outcome, final) => {
       if (TritonError.is(outcome)) reject(outcome);
       else if (outcome !== undefined) values.push(...(outcome.outputs.get("y")!.elements as Float32Array));
       if (final) resolve(values);
@@ -231,7 +232,7 @@ const withMethod = (method: string) =>
 /** Expects that `m` is out of service for this reason, and that `good` serves. */
 async function expectBroken({ triton, lines }: Awaited<ReturnType<typeof serve>>, reason: RegExp) {
   await triton.ready().catch(() => {});
-  const rows = await triton.service.repositoryIndex(false);
+  const rows = await serviceOf(triton).repositoryIndex(false);
   expect(rows).toMatchObject([
     { name: "good", state: "READY" },
     { name: "m", state: "UNAVAILABLE", reason: expect.stringMatching(reason) },
@@ -319,7 +320,7 @@ describe("a broken module is reported in the index, and other models load", () =
       "m/1/model.js": scale,
     });
     await served.triton.ready().catch(() => {});
-    expect(await served.triton.service.repositoryIndex(false)).toMatchObject([
+    expect(await serviceOf(served.triton).repositoryIndex(false)).toMatchObject([
       {
         reason: expect.stringMatching(
           /model 'm'.isolation: expected one of inline, worker, process, got 'cloud'/,

@@ -1,6 +1,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Triton, TritonError } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   chainConfig,
@@ -38,7 +39,7 @@ describe("reloads", () => {
     return identityConfig(parameter).replace("identity", "held");
   }
 
-  const markOf = () => triton.service.modelConfig("m", "").parameters.mark?.stringValue;
+  const markOf = () => serviceOf(triton).modelConfig("m", "").parameters.mark?.stringValue;
 
   describe("a reload", () => {
     it("serves the old version until the new one is ready, and finishes running requests on the old one", async () => {
@@ -49,7 +50,7 @@ describe("reloads", () => {
       held.holdLoading();
       const reload = triton.loadModel("m");
       await held.loading();
-      expect([markOf(), triton.service.isReady()]).toEqual(["1", true]);
+      expect([markOf(), serviceOf(triton).isReady()]).toEqual(["1", true]);
       held.letLoad();
       await reload;
       expect(markOf()).toBe("2");
@@ -85,8 +86,8 @@ describe("reloads", () => {
         "load failed for model 'm': version 1 is at UNAVAILABLE state: Invalid argument: the mark is broken;\n";
       await expect(triton.loadModel("m")).rejects.toThrow(failure);
       await expect(triton.loadModel("m")).rejects.toThrow(failure);
-      expect([markOf(), triton.service.isReady()]).toEqual(["1", true]);
-      expect(await triton.service.repositoryIndex(false)).toEqual([
+      expect([markOf(), serviceOf(triton).isReady()]).toEqual(["1", true]);
+      expect(await serviceOf(triton).repositoryIndex(false)).toEqual([
         { name: "m", version: "1", state: "READY" },
       ]);
     });
@@ -98,7 +99,10 @@ describe("reloads", () => {
       });
       await triton.loadModel("m");
       expect(held.created).toBe(3);
-      expect(triton.service.modelConfig("m", "").instanceGroup[0]).toMatchObject({ name: "m_0", count: 3 });
+      expect(serviceOf(triton).modelConfig("m", "").instanceGroup[0]).toMatchObject({
+        name: "m_0",
+        count: 3,
+      });
     });
 
     it("answers once the removed instances are released", async () => {
@@ -135,7 +139,7 @@ describe("reloads", () => {
       await models.write({ "m/config.pbtxt": policy("1, 2, 3"), "m/2/note.txt": "new, and longer" });
       await triton.loadModel("m");
       expect(held.versions).toEqual([1, 2, 2, 3]);
-      expect(triton.service.statistics("m", "1")[0]!.inferenceCount).toBe(1);
+      expect(serviceOf(triton).statistics("m", "1")[0]!.inferenceCount).toBe(1);
       await models.write({ "m/shared.txt": "a file of all versions" });
       await triton.loadModel("m");
       expect(held.versions.slice(4).sort()).toEqual([1, 2, 3]);
@@ -152,7 +156,7 @@ describe("reloads", () => {
       await expect(triton.loadModel("m")).rejects.toThrow(
         "load failed for model 'm': at least one version must be available under the version policy of model 'm'\n",
       );
-      expect(triton.service.isModelReady("m", "1")).toBe(true);
+      expect(serviceOf(triton).isModelReady("m", "1")).toBe(true);
     });
 
     it("does nothing for an unchanged model", async () => {
@@ -173,7 +177,7 @@ describe("reloads", () => {
     it("reads nothing from disk when it has its own files, and the next reload reads only the disk", async () => {
       const files = new Map([["7/note.txt", new TextEncoder().encode("hello")]]);
       await triton.loadModel("m", { config: JSON.stringify(overrideConfig("mine")), files });
-      const [row] = await triton.service.repositoryIndex(true);
+      const [row] = await serviceOf(triton).repositoryIndex(true);
       expect(row).toMatchObject({ name: "m", version: "7" });
       expect(held.files.at(-1)).toEqual(["note.txt"]);
       await triton.loadModel("m");
@@ -186,15 +190,18 @@ describe("reloads", () => {
     beforeEach(() => models.write({ "empty/config.pbtxt": identityConfig() }));
 
     it("has no available versions after a load attempt, and is unknown before it", async () => {
-      const ask = () => triton.service.modelConfig("empty", "");
+      const ask = () => serviceOf(triton).modelConfig("empty", "");
       expect(ask).toThrow("Request for unknown model: 'empty' is not found");
       await expect(triton.loadModel("empty")).rejects.toThrow("at least one version must be available");
       expect(ask).toThrow(noVersions);
-      expect(() => triton.service.modelConfig("empty", "1")).toThrow(
+      expect(() => serviceOf(triton).modelConfig("empty", "1")).toThrow(
         "Request for unknown model: 'empty' version 1 is not found",
       );
-      expect([triton.service.isModelReady("empty", ""), triton.service.isReady()]).toEqual([false, false]);
-      const [row] = await triton.service.repositoryIndex(false);
+      expect([serviceOf(triton).isModelReady("empty", ""), serviceOf(triton).isReady()]).toEqual([
+        false,
+        false,
+      ]);
+      const [row] = await serviceOf(triton).repositoryIndex(false);
       expect(row).toEqual({
         name: "empty",
         state: "UNAVAILABLE",
@@ -202,15 +209,18 @@ describe("reloads", () => {
       });
       await models.write({ "empty/1/": "" });
       await triton.loadModel("empty");
-      expect([triton.service.isModelReady("empty", ""), triton.service.isReady()]).toEqual([true, true]);
+      expect([serviceOf(triton).isModelReady("empty", ""), serviceOf(triton).isReady()]).toEqual([
+        true,
+        true,
+      ]);
     });
 
     it("is unknown again when its directory is removed", async () => {
       await expect(triton.loadModel("empty")).rejects.toThrow("at least one version must be available");
       await models.delete("empty");
       await expect(triton.loadModel("empty")).rejects.toThrow("failed to poll from model repository");
-      expect(() => triton.service.modelConfig("empty", "")).toThrow("'empty' is not found");
-      expect(triton.service.isReady()).toBe(true);
+      expect(() => serviceOf(triton).modelConfig("empty", "")).toThrow("'empty' is not found");
+      expect(serviceOf(triton).isReady()).toBe(true);
     });
   });
 
@@ -220,8 +230,8 @@ describe("reloads", () => {
       const answer = triton.infer("m", { INPUT0: [[1]] });
       await held.next();
       const refused = new Promise<void>((resolve) => {
-        const stop = triton.service.onChange(() => {
-          if (triton.service.isModelReady("m", "")) return;
+        const stop = serviceOf(triton).onChange(() => {
+          if (serviceOf(triton).isModelReady("m", "")) return;
           stop();
           resolve();
         });
@@ -238,10 +248,10 @@ describe("reloads", () => {
       held.answerAll();
       expect([...(await answer).OUTPUT0!.data]).toEqual([1]);
       await unloading;
-      expect(await triton.service.repositoryIndex(false)).toEqual([
+      expect(await serviceOf(triton).repositoryIndex(false)).toEqual([
         { name: "m", version: "1", state: "UNAVAILABLE", reason: "unloaded" },
       ]);
-      expect(triton.service.isReady()).toBe(true);
+      expect(serviceOf(triton).isReady()).toBe(true);
     });
 
     it("ends with close(), even with running requests", async () => {
@@ -382,11 +392,11 @@ describe("random changes", () => {
         const { OUT } = await triton.infer(name, { IN: [[7]] });
         expect([...OUT!.data]).toEqual([7]);
       }
-      const ready = (await triton.service.repositoryIndex(true)).map(
+      const ready = (await serviceOf(triton).repositoryIndex(true)).map(
         ({ name, version }) => `${name}:${version}`,
       );
       expect(ready).toEqual(["a:1", "b:1", "chain:1", "double-chain:1"]);
-      expect(triton.service.isReady()).toBe(true);
+      expect(serviceOf(triton).isReady()).toBe(true);
     },
   );
 });

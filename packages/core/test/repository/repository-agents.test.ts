@@ -3,6 +3,7 @@ import { access, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type RepositoryAgent, Triton, type TritonOptions } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
@@ -34,7 +35,7 @@ async function serveWith(files: Record<string, string>, options: TritonOptions) 
   });
   await triton.ready().catch(() => {});
   /** Reason why the model is not ready; empty when it is. */
-  const reason = async () => (await triton.service.repositoryIndex(false))[0]!.reason ?? "";
+  const reason = async () => (await serviceOf(triton).repositoryIndex(false))[0]!.reason ?? "";
   return {
     triton,
     models,
@@ -144,7 +145,7 @@ describe("a repository agent", () => {
     const { triton } = served;
     const { OUTPUT0 } = await triton.infer("m", { INPUT0: [[5]] });
     expect(OUTPUT0!.data).toEqual(Int32Array.of(5));
-    expect(await triton.service.repositoryIndex(false)).toMatchObject([
+    expect(await serviceOf(triton).repositoryIndex(false)).toMatchObject([
       { name: "m", version: "3", state: "READY" },
     ]);
     expect(await readdir(place)).toEqual(["3", "config.pbtxt"]);

@@ -1,4 +1,5 @@
 import { type Tensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
+import { serviceOf } from "@tritonjs/server";
 import { sendRequest } from "../../../../test/support/send-request.js";
 import type { ModelOptions } from "../../src/config/model-options.js";
 import type { InferInit, RequestHandle } from "../../src/request/inference-request.js";
@@ -74,7 +75,7 @@ export class BatcherBench {
   ): RequestHandle | undefined {
     const init = { id, ...rest, inputs: new Map(Object.entries(inputs ?? { x: ones(rows, columns) })) };
     try {
-      const model = this.triton.service.model("m", "");
+      const model = serviceOf(this.triton).model("m", "");
       return sendRequest(model, init, (outcome) => this.#note(id, outcomeText(outcome)));
     } catch (error) {
       this.#note(id, outcomeText(TritonError.from(error)));

@@ -1,6 +1,6 @@
-import type { RequestTrace, Tracing } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
 import { inferencePath } from "@tritonjs/protocol/grpc";
+import type { RequestTrace, Tracing } from "@tritonjs/server";
 import { statusFromError, statusName } from "../status-from-code.js";
 import type { Call } from "../transport/method.js";
 

@@ -1,6 +1,6 @@
-import type { ReadyModel } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
 import { decodePacked, eachField, inference } from "@tritonjs/protocol/grpc";
+import type { ReadyModel } from "@tritonjs/server";
 import { invalidArgument } from "../status-from-code.js";
 import type { RequestDecoder } from "../transport/method.js";
 

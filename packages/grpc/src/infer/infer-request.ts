@@ -1,9 +1,5 @@
-import type { Exchange } from "@tritonjs/core/frontend";
 import {
-  freeWhenUsed,
   InferenceRequest,
-  type RegionRange,
-  type RequestedRange,
   type RequestScalars,
   readScalarParameter,
   type ScalarReader,
@@ -19,6 +15,8 @@ import {
   wireShape,
 } from "@tritonjs/protocol";
 import { ContentsError, type inference, typedElements, WireStrings } from "@tritonjs/protocol/grpc";
+import type { Exchange } from "@tritonjs/server";
+import { freeWhenUsed, type RegionRange, type RequestedRange } from "@tritonjs/server/internal";
 import { invalidArgument } from "../status-from-code.js";
 
 /** A request as in its message. `outputs` and `enableEmptyFinalResponse` say how to answer. */

@@ -1,4 +1,3 @@
-import { classify, type InferenceResponse, type ReadyModel } from "@tritonjs/core/frontend";
 import {
   errorFor,
   NO_PARAMETERS,
@@ -8,6 +7,7 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import { encodeMessage, encodeParameter, inference } from "@tritonjs/protocol/grpc";
+import { classify, type InferenceResponse, type ReadyModel } from "@tritonjs/server";
 import type { DecodedMessage, OutputForms } from "./infer-request.js";
 
 const NO_BYTES = new Uint8Array(0);

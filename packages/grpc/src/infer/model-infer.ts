@@ -1,4 +1,6 @@
-import { type Client, Exchange, type InferenceService } from "@tritonjs/core/frontend";
+import { NO_PARAMETERS, type Parameters, type TritonError } from "@tritonjs/protocol";
+import { type inference, inferencePath } from "@tritonjs/protocol/grpc";
+import { type Client, Exchange, type InferenceService } from "@tritonjs/server";
 import {
   forwardHeaders,
   type HeaderPattern,
@@ -7,9 +9,7 @@ import {
   loadReportMessage,
   readCallerHeaders,
   writeLoadReport,
-} from "@tritonjs/core/internal";
-import { NO_PARAMETERS, type Parameters, type TritonError } from "@tritonjs/protocol";
-import { type inference, inferencePath } from "@tritonjs/protocol/grpc";
+} from "@tritonjs/server/internal";
 import type { Shutdown } from "../shutdown.js";
 import { type Call, type CallHeaders, type Method, unary } from "../transport/method.js";
 import { GrpcSampler } from "./grpc-trace.js";

@@ -1,3 +1,6 @@
+import { LinkedList } from "@tritonjs/core/internal";
+import { isDecoupled, isTimeout, TritonError } from "@tritonjs/protocol";
+import { type inference, inferencePath } from "@tritonjs/protocol/grpc";
 import {
   Exchange,
   type ExchangeOptions,
@@ -6,10 +9,8 @@ import {
   type ReadyModel,
   type RequestShare,
   type ResponseSink,
-} from "@tritonjs/core/frontend";
-import { type HeaderPattern, LinkedList, readCallerHeaders } from "@tritonjs/core/internal";
-import { isDecoupled, isTimeout, TritonError } from "@tritonjs/protocol";
-import { type inference, inferencePath } from "@tritonjs/protocol/grpc";
+} from "@tritonjs/server";
+import { type HeaderPattern, readCallerHeaders } from "@tritonjs/server/internal";
 import type { Shutdown } from "../shutdown.js";
 import { type CallHeaders, type DuplexStream, duplex, type Method } from "../transport/method.js";
 import { GrpcSampler, type GrpcTrace } from "./grpc-trace.js";

@@ -1,14 +1,5 @@
 import type { EndpointGroup, ManagementRoute } from "@tritonjs/core/extension";
 import {
-  AccessGate,
-  type Authentication,
-  type InferenceService,
-  type Log,
-  type Restriction,
-  type Restrictions,
-} from "@tritonjs/core/frontend";
-import {
-  headerPattern,
   LOG_FORMATS,
   readTraceCount,
   readTraceLevels,
@@ -19,6 +10,15 @@ import {
 import type { LoadParameters } from "@tritonjs/core/types";
 import { errorFor, optionTypes, TritonError } from "@tritonjs/protocol";
 import { descriptors, grpc, inference } from "@tritonjs/protocol/grpc";
+import {
+  AccessGate,
+  type Authentication,
+  type InferenceService,
+  type Log,
+  type Restriction,
+  type Restrictions,
+} from "@tritonjs/server";
+import { headerPattern } from "@tritonjs/server/internal";
 import { inferMethod } from "../infer/model-infer.js";
 import { streamInferMethod } from "../infer/model-stream-infer.js";
 import type { Shutdown } from "../shutdown.js";

@@ -1,8 +1,8 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { createSecureContext, createServer } from "node:tls";
-import { type RequestMemory, resolveTls, type TlsOptions } from "@tritonjs/core/frontend";
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
+import { type RequestMemory, resolveTls, type TlsOptions } from "@tritonjs/server";
 
 /** Milliseconds of silence after which a client is pinged. They double with each unanswered ping. */
 const SILENCE_MS = 10_000;

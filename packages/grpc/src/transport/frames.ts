@@ -1,8 +1,8 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { promisify } from "node:util";
 import { deflate, gzip } from "node:zlib";
-import type { RequestMemory, RequestShare } from "@tritonjs/core/frontend";
-import { LARGE_REQUEST_BYTES, UnpackFault } from "@tritonjs/core/internal";
+import type { RequestMemory, RequestShare } from "@tritonjs/server";
+import { LARGE_REQUEST_BYTES, UnpackFault } from "@tritonjs/server/internal";
 import { RefusedCall, STATUS } from "../status-from-code.js";
 import type { CompressionLevel, Connection, MessageLimit } from "./connection.js";
 

@@ -8,10 +8,10 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
-import type { RequestMemory, RequestShare } from "@tritonjs/core/frontend";
-import { grpcTimeoutMs } from "@tritonjs/core/internal";
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import { RETRY_PUSHBACK } from "@tritonjs/protocol/grpc";
+import type { RequestMemory, RequestShare } from "@tritonjs/server";
+import { grpcTimeoutMs } from "@tritonjs/server/internal";
 import { type CallStatus, RefusedCall, STATUS, statusOfFailure } from "../status-from-code.js";
 import { Connection, type MessageLimit, type TransportOptions } from "./connection.js";
 import {

@@ -1,5 +1,4 @@
 import type { EndpointGroup } from "@tritonjs/core/extension";
-import type { RequestShare } from "@tritonjs/core/frontend";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import {
   decodeMessage,
@@ -10,6 +9,7 @@ import {
   type MessageDecoder,
   type MessageEncoder,
 } from "@tritonjs/protocol/grpc";
+import type { RequestShare } from "@tritonjs/server";
 import { RefusedCall, STATUS } from "../status-from-code.js";
 
 /*

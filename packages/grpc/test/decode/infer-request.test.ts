@@ -1,7 +1,7 @@
 import { status } from "@grpc/grpc-js";
-import { SharedMemory } from "@tritonjs/core/internal";
 import { shapeToString } from "@tritonjs/protocol";
 import { decodeMessage, encodeMessage, inference, inference as messages } from "@tritonjs/protocol/grpc";
+import { SharedMemory } from "@tritonjs/server/internal";
 import { describe, expect, test } from "vitest";
 import {
   decodeInferParameters,

@@ -1,9 +1,9 @@
 import { status } from "@grpc/grpc-js";
 import { ENDPOINT_GROUPS } from "@tritonjs/core/extension";
-import { Authentication } from "@tritonjs/core/frontend";
 import type { Authenticate, AuthenticationRequest } from "@tritonjs/core/types";
 import { TritonError } from "@tritonjs/protocol";
 import { encodeMessage, grpc, inference } from "@tritonjs/protocol/grpc";
+import { Authentication } from "@tritonjs/server";
 import { describe, expect, test } from "vitest";
 import { grpc as frontend } from "../../src/index.js";
 import { protocolMethods } from "../../src/methods/protocol-methods.js";
@@ -252,7 +252,7 @@ overEachTransport("a restricted protocol", () => {
       port: 0,
       restrictedProtocols: [...restrictedProtocols, restrictedProtocols[0]],
     });
-    await expect(twice.start(new FakeService())).rejects.toMatchObject({ code: "INVALID_ARG" });
+    await expect(twice.start({ service: new FakeService() })).rejects.toMatchObject({ code: "INVALID_ARG" });
   });
 });
 

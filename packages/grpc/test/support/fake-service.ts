@@ -1,4 +1,6 @@
 import { type ModelConfig, type Tensor, TritonError } from "@tritonjs/core";
+import type { InferenceRequest } from "@tritonjs/core/testing";
+import { NO_PARAMETERS } from "@tritonjs/protocol";
 import {
   type FoundModel,
   type InferenceResponse,
@@ -6,10 +8,8 @@ import {
   Log,
   type ModelReadiness,
   RequestMemory,
-} from "@tritonjs/core/frontend";
-import { SharedMemory } from "@tritonjs/core/internal";
-import type { InferenceRequest } from "@tritonjs/core/testing";
-import { NO_PARAMETERS } from "@tritonjs/protocol";
+} from "@tritonjs/server";
+import { SharedMemory } from "@tritonjs/server/internal";
 
 /** A configuration with only the fields that a test gives it. */
 export function modelConfig(name: string, config: Partial<ModelConfig> = {}): ModelConfig {

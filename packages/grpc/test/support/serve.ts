@@ -1,6 +1,6 @@
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import type { Frontend } from "@tritonjs/core";
-import type { FrontendAddress, InferenceService } from "@tritonjs/core/frontend";
+import type { FrontendAddress, InferenceService } from "@tritonjs/server";
 import { onTestFinished } from "vitest";
 import { addV2Service, GRPC_DEFAULTS, type GrpcOptions, grpc } from "../../src/index.js";
 import { GrpcClient } from "./grpc-client.js";
@@ -27,7 +27,7 @@ export async function serve(service: InferenceService, options: GrpcOptions = {}
 
 async function serveOnOwnPort(service: InferenceService, options: GrpcOptions): Promise<Served> {
   const frontend = grpc({ port: 0, stopGraceMs: 0, ...options });
-  return { frontend, address: await frontend.start(service) };
+  return { frontend, address: await frontend.start({ service }) };
 }
 
 /** The limit on messages and the certificates belong to the program's own server: the methods cannot set them. */

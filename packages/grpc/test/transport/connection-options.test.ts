@@ -321,6 +321,6 @@ describe("TLS over http2", () => {
   test("rejects a key that does not match the certificate", async () => {
     const { server, stranger } = certificates;
     const wrong = grpc({ port: 0, tls: { cert: server.cert, key: stranger.key } });
-    await expect(wrong.start(new FakeService())).rejects.toMatchObject({ code: "INVALID_ARG" });
+    await expect(wrong.start({ service: new FakeService() })).rejects.toMatchObject({ code: "INVALID_ARG" });
   });
 });

@@ -1,5 +1,5 @@
-import type { InferenceService } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
+import type { InferenceService } from "@tritonjs/server";
 import { firstHeader, type V2Request } from "../exchange/request.js";
 import type { V2Response } from "../exchange/response.js";
 

@@ -1,6 +1,5 @@
-import type { Frontend } from "@tritonjs/core";
-import type { InferenceService, Restrictions, TlsOptions } from "@tritonjs/core/frontend";
 import { assertOptions, errorFor, optionTypes } from "@tritonjs/protocol";
+import type { InferenceService, Restrictions, ServiceFrontend, TlsOptions } from "@tritonjs/server";
 import { firstHeader } from "../exchange/request.js";
 import { emptyResponse } from "../exchange/response.js";
 import { answerErrors, v2Handler } from "../routes/v2-handler.js";
@@ -64,7 +63,7 @@ const BINARY = new BinaryContentType("application/vnd.vertex-ai-triton.binary+js
  * await triton.serve({ frontends: [vertexAi({ predictRoute: AIP_PREDICT_ROUTE!, healthRoute: AIP_HEALTH_ROUTE! })] });
  * ```
  */
-export function vertexAi(options: VertexAiOptions): Frontend {
+export function vertexAi(options: VertexAiOptions): ServiceFrontend {
   assertOptions("vertexAi()", options, VERTEX_AI_OPTION_TYPES);
   const { port = 8080, address = "0.0.0.0", tls, limits } = options;
   const predict = routePattern(options.predictRoute, "AIP_PREDICT_ROUTE");

@@ -1,8 +1,7 @@
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import type { Frontend } from "@tritonjs/core";
-import type { InferenceService, Restrictions, TlsOptions } from "@tritonjs/core/frontend";
 import { assertOptions, errorFor, optionTypes, TritonError } from "@tritonjs/protocol";
+import type { InferenceService, Restrictions, ServiceFrontend, TlsOptions } from "@tritonjs/server";
 import { firstHeader, type V2Request } from "../exchange/request.js";
 import {
   emptyResponse,
@@ -83,7 +82,7 @@ const UNLOAD_TIMEOUT_MS = 350_000;
  * await triton.serve({ frontends: [sageMaker({ defaultModelName: "resnet" })] });
  * ```
  */
-export function sageMaker(options: SageMakerOptions = {}): Frontend {
+export function sageMaker(options: SageMakerOptions = {}): ServiceFrontend {
   assertOptions("sageMaker()", options, SAGEMAKER_OPTION_TYPES);
   const { port = 8080, address = "0.0.0.0", tls, limits } = options;
   return new ListeningFrontend(

@@ -1,9 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
 import type { EndpointGroup } from "@tritonjs/core/extension";
-import { AccessGate, type InferenceService, type Restrictions, SiteGuard } from "@tritonjs/core/frontend";
-import { HostRule, isForeign, type ServerInspector, type WebPages } from "@tritonjs/core/internal";
 import { errorFor, TritonError } from "@tritonjs/protocol";
+import {
+  AccessGate,
+  type InferenceService,
+  type Restrictions,
+  SiteGuard,
+  serviceOf,
+  type WebPages,
+} from "@tritonjs/server";
+import { HostRule, isForeign, type ServerInspector } from "@tritonjs/server/internal";
 import { fetchHandler } from "../server/fetch-handler.js";
 import { Viewers } from "./live-data.js";
 
@@ -18,7 +25,7 @@ import { Viewers } from "./live-data.js";
  * @example
  * ```ts
  * await triton.serve({ frontends: [http(), metrics({ pages: dashboard() })] });
- * app.all("/dashboard/*", (context) => page(context.req.raw)); // Hono, with page = dashboard().open(triton.service)
+ * app.all("/dashboard/*", (context) => page(context.req.raw)); // Hono, with page = dashboard().open(triton)
  * ```
  */
 export function dashboard(options: DashboardOptions = {}): WebPages {
@@ -26,7 +33,7 @@ export function dashboard(options: DashboardOptions = {}): WebPages {
   if (!/^(\/[^/?#]+)+$/.test(path)) {
     throw errorFor("INVALID_OPTION", `dashboard path: expected a path such as "/dashboard", got "${path}"`);
   }
-  return { path, open: (service: InferenceService) => dashboardHandler(service, { ...options, path }) };
+  return { path, open: (served) => dashboardHandler(serviceOf(served), { ...options, path }) };
 }
 
 /** Options of `dashboard`. */
@@ -57,7 +64,7 @@ function dashboardHandler(
   if (inspector === undefined) {
     throw new TritonError(
       "UNSUPPORTED",
-      "the dashboard needs a service with an inspector, such as triton.service",
+      "the dashboard needs a service with an inspector, such as serviceOf(triton)",
     );
   }
   const { path, intervalMs = INTERVAL_MS, configuration = {} } = options;

@@ -1,16 +1,15 @@
 import { readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 import { getHeapStatistics } from "node:v8";
-import type { InferenceService } from "@tritonjs/core/frontend";
-import {
-  type LatencyHistogram,
-  type ObservedCounters,
-  type ObservedInstance,
-  type ObservedModel,
-  residentBytes,
-  type ServerInspector,
-} from "@tritonjs/core/internal";
+import { type LatencyHistogram, residentBytes } from "@tritonjs/core/internal";
 import { onAbort } from "@tritonjs/protocol";
+import type { InferenceService } from "@tritonjs/server";
+import type {
+  ObservedCounters,
+  ObservedInstance,
+  ObservedModel,
+  ServerInspector,
+} from "@tritonjs/server/internal";
 
 interface ChosenModel {
   readonly name: string;

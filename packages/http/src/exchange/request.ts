@@ -1,9 +1,9 @@
 import { constants } from "node:buffer";
-import type { Client, RequestShare } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
+import type { Client, RequestShare } from "@tritonjs/server";
 import { BODY_ALLOWANCE, InputTooLarge, MAX_CHUNKS } from "../limits.js";
 
-export { ClientGone } from "@tritonjs/core/frontend";
+export { ClientGone } from "@tritonjs/server";
 
 /** One request as the routes see it. It is the same for every kind of server. */
 export interface V2Request extends Client {

@@ -1,11 +1,4 @@
-import type { Exchange, ReadyModel } from "@tritonjs/core/frontend";
-import {
-  InferenceRequest,
-  type RegionRange,
-  type RequestedRange,
-  readScalarParameter,
-  type ScalarReader,
-} from "@tritonjs/core/internal";
+import { InferenceRequest, readScalarParameter, type ScalarReader } from "@tritonjs/core/internal";
 import {
   type DataType,
   elementByteSize,
@@ -17,6 +10,8 @@ import {
   type TritonError,
   wireShape,
 } from "@tritonjs/protocol";
+import type { Exchange, ReadyModel } from "@tritonjs/server";
+import type { RegionRange, RequestedRange } from "@tritonjs/server/internal";
 import { latin1Text } from "../exchange/request.js";
 import {
   asArray,

@@ -1,4 +1,3 @@
-import { classify, type InferenceResponse, type ReadyModel } from "@tritonjs/core/frontend";
 import {
   type DataType,
   errorFor,
@@ -8,6 +7,7 @@ import {
   sameShape,
   type Tensor,
 } from "@tritonjs/protocol";
+import { classify, type InferenceResponse, type ReadyModel } from "@tritonjs/server";
 import { finish } from "../exchange/loop-turns.js";
 import { ByteWriter, writeJson } from "../json/write-json.js";
 import type { OutputForm, OutputForms } from "./infer-request.js";

@@ -1,12 +1,4 @@
 import {
-  Exchange,
-  type InferenceResponse,
-  type ReadyModel,
-  type RequestShare,
-  type ResponseSink,
-} from "@tritonjs/core/frontend";
-import { readCallerHeaders } from "@tritonjs/core/internal";
-import {
   type DataType,
   errorFor,
   fromConfigDataType,
@@ -15,6 +7,14 @@ import {
   type Tensor,
   TritonError,
 } from "@tritonjs/protocol";
+import {
+  Exchange,
+  type InferenceResponse,
+  type ReadyModel,
+  type RequestShare,
+  type ResponseSink,
+} from "@tritonjs/server";
+import { readCallerHeaders } from "@tritonjs/server/internal";
 import { finish, loopTurns, readJson } from "../exchange/loop-turns.js";
 import { firstHeader } from "../exchange/request.js";
 import { BodyStream, type V2Response } from "../exchange/response.js";

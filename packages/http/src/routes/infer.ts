@@ -1,6 +1,7 @@
 import { promisify } from "node:util";
 import { deflate as deflateCallback, gzip as gzipCallback } from "node:zlib";
-import { Exchange, type InferenceResponse } from "@tritonjs/core/frontend";
+import { errorFor, type TritonError } from "@tritonjs/protocol";
+import { Exchange, type InferenceResponse } from "@tritonjs/server";
 import {
   forwardHeaders,
   freeWhenUsed,
@@ -9,8 +10,7 @@ import {
   readCallerHeaders,
   UnpackFault,
   writeLoadReport,
-} from "@tritonjs/core/internal";
-import { errorFor, type TritonError } from "@tritonjs/protocol";
+} from "@tritonjs/server/internal";
 import { LONG_DOCUMENT_BYTES, loopTurns, readJson } from "../exchange/loop-turns.js";
 import { ClientGone, firstHeader, headerEntries } from "../exchange/request.js";
 import { faultResponse, type V2Response } from "../exchange/response.js";

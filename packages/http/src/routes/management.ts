@@ -1,5 +1,4 @@
 import { toConfigJson } from "@tritonjs/core/config";
-import type { Log, LogSettings } from "@tritonjs/core/frontend";
 import {
   LOG_FORMATS,
   readTraceCount,
@@ -10,6 +9,7 @@ import {
 } from "@tritonjs/core/internal";
 import type { LoadParameters, LogFormat } from "@tritonjs/core/types";
 import { errorFor, type ModelStatisticsReport, TritonError } from "@tritonjs/protocol";
+import type { Log, LogSettings } from "@tritonjs/server";
 import { readJson } from "../exchange/loop-turns.js";
 import { latin1Text } from "../exchange/request.js";
 import { emptyResponse, faultResponse, jsonResponse, type V2Response } from "../exchange/response.js";

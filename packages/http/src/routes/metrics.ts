@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { constants, gzip as gzipCallback } from "node:zlib";
-import type { InferenceService } from "@tritonjs/core/frontend";
 import type { MetricsText } from "@tritonjs/core/types";
+import type { InferenceService } from "@tritonjs/server";
 import { firstHeader, type V2Request } from "../exchange/request.js";
 import { byteLength, type V2Response } from "../exchange/response.js";
 import { getRoute, type Route } from "./route.js";

@@ -1,6 +1,6 @@
-import type { InferenceService, RequestShare, RequestTrace, Tracing } from "@tritonjs/core/frontend";
-import type { HeaderPattern } from "@tritonjs/core/internal";
 import type { AccessGroup } from "@tritonjs/core/types";
+import type { InferenceService, RequestShare, RequestTrace, Tracing } from "@tritonjs/server";
+import type { HeaderPattern } from "@tritonjs/server/internal";
 import { firstHeader, type V2Request } from "../exchange/request.js";
 import type { ContentType, V2Response } from "../exchange/response.js";
 import type { LabelLookup } from "../infer/infer-response.js";

@@ -1,4 +1,6 @@
 import { ENDPOINT_GROUPS } from "@tritonjs/core/extension";
+import type { AccessGroup } from "@tritonjs/core/types";
+import { optionTypes } from "@tritonjs/protocol";
 import {
   AccessGate,
   type AllowedHosts,
@@ -6,10 +8,8 @@ import {
   type InferenceService,
   type Restrictions,
   SiteGuard,
-} from "@tritonjs/core/frontend";
-import { HostRule, headerPattern } from "@tritonjs/core/internal";
-import type { AccessGroup } from "@tritonjs/core/types";
-import { optionTypes } from "@tritonjs/protocol";
+} from "@tritonjs/server";
+import { HostRule, headerPattern } from "@tritonjs/server/internal";
 import { ClientGone, ConnectionFault, firstHeader, headersOf, type V2Request } from "../exchange/request.js";
 import {
   type ContentType,

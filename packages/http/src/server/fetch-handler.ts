@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { InferenceService, RequestShare } from "@tritonjs/core/frontend";
 import { assertOptions, onAbort, optionTypes } from "@tritonjs/protocol";
+import { type RequestShare, type Served, serviceOf } from "@tritonjs/server";
 import { BodyBuffer, ClientGone, firstHeader, type V2Request } from "../exchange/request.js";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
 import { V2_OPTION_TYPES, type V2Handler, type V2Options, v2Handler } from "../routes/v2-handler.js";
@@ -41,14 +41,11 @@ const FETCH_OPTION_TYPES = {
  * app.all("/v2/*", (context) => handler(context.req.raw)); // Hono
  * ```
  */
-export function fetchHandler(
-  target: { readonly service: InferenceService },
-  options: FetchHandlerOptions = {},
-): FetchHandler {
+export function fetchHandler(target: Served, options: FetchHandlerOptions = {}): FetchHandler {
   assertOptions("fetchHandler()", options, FETCH_OPTION_TYPES);
   const { prefix = "", onError = console.error } = options;
   const routes = v2Handler(
-    target.service,
+    serviceOf(target),
     { maxInputSizeName: "fetchHandler(triton, { maxInputSize })", ...options },
     listedOrigins(options.cors),
   );

@@ -9,22 +9,23 @@ import {
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, createServer as createSocketServer, type Server, type Socket } from "node:net";
 import { createSecureContext } from "node:tls";
-import type { Frontend } from "@tritonjs/core";
+import { acceptFaults } from "@tritonjs/core/internal";
+import { LONGEST_TIMEOUT_MS, typesOfDefaults } from "@tritonjs/protocol";
 import {
   type FrontendAddress,
   type InferenceService,
   listenOnAll,
+  placeInThreads,
   type ResolvedTlsOptions,
   resolveTls,
-  type TlsOptions,
-} from "@tritonjs/core/frontend";
-import {
-  acceptFaults,
-  isLoopback,
+  type Served,
+  type ServiceFrontend,
+  serviceOf,
   type ThreadedFrontend,
   type ThreadedFrontendOptions,
-} from "@tritonjs/core/internal";
-import { LONGEST_TIMEOUT_MS, typesOfDefaults } from "@tritonjs/protocol";
+  type TlsOptions,
+} from "@tritonjs/server";
+import { isLoopback } from "@tritonjs/server/internal";
 import { type V2Handler, withAllowedHosts } from "../routes/v2-handler.js";
 import type { FastifyServerOptions } from "./fastify.js";
 import {
@@ -53,8 +54,9 @@ export interface ListenOptions {
 }
 
 /** A frontend on a port of its own. */
-export class ListeningFrontend implements Frontend {
+export class ListeningFrontend implements ServiceFrontend {
   readonly name: string;
+  readonly place = placeInThreads;
   readonly #handlerOf: (service: InferenceService) => V2Handler | Promise<V2Handler>;
   readonly #onListening: (address: FrontendAddress) => void;
   #connections: OpenConnections | undefined;
@@ -80,7 +82,8 @@ export class ListeningFrontend implements Frontend {
     return { module, name: "http", options, listening: { portHint: this.options.portHint } };
   }
 
-  async start(service: InferenceService): Promise<FrontendAddress> {
+  async start(served: Served): Promise<FrontendAddress> {
+    const service = serviceOf(served);
     const { address, reusePort = false, tls, limits, logger = false, clientErrorBody } = this.options;
     const at = { isLoopback: isLoopback(address) };
     const { allowedHosts = [] } = service;

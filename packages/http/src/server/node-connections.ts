@@ -1,9 +1,9 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { pipeline, Readable } from "node:stream";
-import type { RequestShare } from "@tritonjs/core/frontend";
-import { freeMemory, freeWhenSent } from "@tritonjs/core/internal";
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
+import type { RequestShare } from "@tritonjs/server";
+import { freeMemory, freeWhenSent } from "@tritonjs/server/internal";
 import { BodyBuffer, ClientGone, firstHeader, latin1Text, type V2Request } from "../exchange/request.js";
 import { byteLength, isWhole, type V2Response } from "../exchange/response.js";
 import { type PlainJson, toJsonBytes } from "../json/write-json.js";

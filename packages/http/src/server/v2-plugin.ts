@@ -1,10 +1,10 @@
 import { METHODS, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
-import type { InferenceService } from "@tritonjs/core/frontend";
-import { isLoopback } from "@tritonjs/core/internal";
 import type { OptionTypes } from "@tritonjs/protocol";
 import { assertOptions, errorFor, TritonError } from "@tritonjs/protocol";
+import { type InferenceService, type Served, serviceOf } from "@tritonjs/server";
+import { isLoopback } from "@tritonjs/server/internal";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
 import {
   V2_OPTION_TYPES,
@@ -24,7 +24,7 @@ import { NodeV2Request } from "./node-connections.js";
 
 /** The target of requests: a `Triton`, or its service. */
 export type V2Target =
-  | { readonly triton: { readonly service: InferenceService }; readonly service?: undefined }
+  | { readonly triton: Served; readonly service?: undefined }
   | { readonly service: InferenceService; readonly triton?: undefined };
 
 /** Options of {@link v2Plugin}. */
@@ -54,7 +54,7 @@ const PLUGIN_OPTION_TYPES: OptionTypes = {
  */
 export const v2Plugin: FastifyPluginCallback<V2PluginOptions> = (app, options, done) => {
   assertOptions("v2Plugin", options, PLUGIN_OPTION_TYPES);
-  const service = options.service ?? options.triton.service;
+  const service = options.service ?? serviceOf(options.triton);
   const loopback = listensOnLoopback(app);
   const handler = v2Handler(service, { maxInputSizeName: "v2Plugin's option maxInputSize", ...options });
   const urls = ["/v2", "/v2/*", ...(options.metrics ? ["/metrics"] : [])];

@@ -112,7 +112,7 @@ describe.runIf(hasBrowser)("operations of the dashboard in a browser", () => {
     async (colorScheme, width) => {
       const viewport = { width, height: 800 };
       const { double, triton, root } = await openDashboard({ responseCache: { byteSize: 1024 * 1024 } });
-      triton.service.log.error("a line of the log");
+      triton.server.log.error("a line of the log");
       await double.inferSample({ x: [1] });
       await double.inferSample({ x: [-1] }).catch(() => {});
       const { page } = await openPage(browser, `${root}/`, { colorScheme, viewport });

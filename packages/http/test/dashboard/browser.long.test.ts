@@ -104,7 +104,7 @@ describe.runIf(hasBrowser)("the dashboard in a browser", () => {
 
   it("shows the models live, and text of clients as text", async () => {
     const { triton, double, root } = await openModels();
-    triton.service.log.error("<img src=x onerror=alert(1)> in the log");
+    triton.server.log.error("<img src=x onerror=alert(1)> in the log");
     await double.inferSample({ x: [-1] }).catch(() => {});
     const { page, complaints } = await openPage(browser, `${root}/#model=double&version=1`);
     for (const name of ["double", "shout", "mean_color", "count"]) {

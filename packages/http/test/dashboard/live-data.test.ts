@@ -4,6 +4,7 @@ import { sample, Triton } from "@tritonjs/core";
 import { toNodeListener } from "@tritonjs/http";
 import { dashboard } from "@tritonjs/http/dashboard";
 import { rollouts } from "@tritonjs/operations/rollout";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Events } from "./support/events.js";
 import { openDashboard, sendByDeadlines } from "./support/open-dashboard.js";
@@ -89,11 +90,11 @@ describe("a viewer", () => {
 
   it("gets the log so far, and then only new messages", async () => {
     const { triton, root } = await openDashboard();
-    triton.service.log.warning("before <b>");
+    triton.server.log.warning("before <b>");
     const events = await Events.open(`${root}/api/events`);
     const before = await events.next("log");
     expect(before.at(-1)).toMatchObject({ level: "warning", message: "before <b>" });
-    triton.service.log.info("after");
+    triton.server.log.info("after");
     expect((await events.next("log")).map(({ message }: { message: string }) => message)).toEqual(["after"]);
   });
 
@@ -138,7 +139,7 @@ describe("a viewer", () => {
 describe("without a viewer", () => {
   it("the server is not sampled, and no latencies are counted", async () => {
     const { triton, double, root } = await openDashboard();
-    const inspector = triton.service.inspector!;
+    const inspector = serviceOf(triton).inspector!;
     const watched = () => inspector.models()[0]!.counters!.latencies !== undefined;
     await double.inferSample({ x: [1] });
     await (await fetch(`${root}/`)).text();
@@ -168,7 +169,7 @@ describe("access to the data", () => {
     }
     const change = await fetch(`${root}/api/instances/double/1`, { method: "POST", body: '{"count":2}' });
     expect(change.status).toBe(403);
-    const headers = { "triton-access-token": triton.accessToken! };
+    const headers = { "triton-access-token": serviceOf(triton).accessToken! };
     expect((await fetch(`${root}/api/info`, { headers })).status).toBe(200);
     await (await Events.open(`${root}/api/events`, headers)).next("summary");
   });
@@ -264,7 +265,7 @@ describe("many models", () => {
 describe("mounting", () => {
   it("the dashboard works in a server of the program, under its path", async () => {
     const { triton, double } = await openDashboard();
-    const page = dashboard({ path: "/ops/models", intervalMs: 20 }).open(triton.service);
+    const page = dashboard({ path: "/ops/models", intervalMs: 20 }).open(triton);
     const server = createServer(toNodeListener(page)).listen(0);
     onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())));
     const root = `http://localhost:${(server.address() as AddressInfo).port}/ops/models`;

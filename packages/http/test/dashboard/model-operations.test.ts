@@ -1,5 +1,6 @@
 import { batch, Tensor, TritonError } from "@tritonjs/core";
 import { recordScheduling, Tape, timelineOf } from "@tritonjs/operations/time-travel";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { sendRequest } from "../../../../test/support/send-request.js";
 import { Events } from "./support/events.js";
@@ -94,7 +95,7 @@ describe("a viewer of the dashboard", () => {
     const inputs = new Map([["x", Tensor.fromElements("INT32", [1], Int32Array.of(1))]]);
     const seen: unknown[] = [];
     await new Promise<void>((resolve) => {
-      sendRequest(triton.service.model("streaming", ""), { inputs }, (outcome, final) => {
+      sendRequest(serviceOf(triton).model("streaming", ""), { inputs }, (outcome, final) => {
         if (outcome !== undefined) seen.push(TritonError.is(outcome) ? outcome.message : outcome.outputs);
         if (final) resolve();
       });

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { TritonError } from "@tritonjs/core";
-import { RequestMemory } from "@tritonjs/core/frontend";
+import { RequestMemory } from "@tritonjs/server";
 import { afterEach, describe, expect, it, onTestFinished, test, vi } from "vitest";
 import { LoopTurns } from "../../src/exchange/loop-turns.js";
 import { BodyBuffer, ClientGone } from "../../src/exchange/request.js";

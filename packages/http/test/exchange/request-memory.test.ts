@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { deflateSync, gzipSync } from "node:zlib";
-import { RequestMemory, type RequestShare } from "@tritonjs/core/frontend";
 import type { InferenceRequest } from "@tritonjs/core/testing";
+import { RequestMemory, type RequestShare } from "@tritonjs/server";
 import { expect, it, onTestFinished, test } from "vitest";
 import { fetchHandler } from "../../src/fetch.js";
 import { http } from "../../src/index.js";
@@ -160,7 +160,7 @@ test.each([
 test("a compressed body waits in line, and a stopping server waits for it", async () => {
   const { service, used, shares, takeTurn } = await open(oneTurn);
   const frontend = http({ port: 0 });
-  const { port } = await frontend.start(service);
+  const { port } = await frontend.start({ service });
   const endTurn = takeTurn();
   const body = gzipSync("waiting");
   const answer = send(port, { path, headers: { ...raw, "content-encoding": "gzip" }, body });

@@ -1,6 +1,6 @@
 import { Tensor } from "@tritonjs/core";
-import type { ReadyModel } from "@tritonjs/core/frontend";
-import { SharedMemory } from "@tritonjs/core/internal";
+import type { ReadyModel } from "@tritonjs/server";
+import { SharedMemory } from "@tritonjs/server/internal";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {

@@ -1,6 +1,6 @@
-import type { InferenceResponse, ReadyModel } from "@tritonjs/core/frontend";
-import { SharedMemory } from "@tritonjs/core/internal";
 import { NO_PARAMETERS, type Parameters, Tensor } from "@tritonjs/protocol";
+import type { InferenceResponse, ReadyModel } from "@tritonjs/server";
+import { SharedMemory } from "@tritonjs/server/internal";
 import { describe, expect, it, test } from "vitest";
 import {
   ALL_IN_BINARY,

@@ -1,7 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { Tensor, TritonError } from "@tritonjs/core";
-import type { InferenceResponse } from "@tritonjs/core/frontend";
 import type { InferenceRequest } from "@tritonjs/core/testing";
+import type { InferenceResponse } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { parseJson } from "../../src/json/parse-json.js";
 import { maxNumbers } from "../../src/limits.js";

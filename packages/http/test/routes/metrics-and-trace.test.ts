@@ -1,7 +1,7 @@
 import { gunzipSync } from "node:zlib";
 import type { TraceOptions } from "@tritonjs/core";
-import { Tracing } from "@tritonjs/core/frontend";
 import { realClock } from "@tritonjs/core/testing";
+import { Tracing } from "@tritonjs/server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { http, metrics } from "../../src/index.js";
 import { IdentityService, identityConfig } from "../support/identity-service.js";
@@ -26,7 +26,7 @@ describe.each([
   async function page(acceptEncoding?: string) {
     const frontend = open();
     onTestFinished(() => frontend.stop());
-    const { port } = await frontend.start(new LongPage(identityConfig("m", "INT32")));
+    const { port } = await frontend.start({ service: new LongPage(identityConfig("m", "INT32")) });
     const headers = acceptEncoding === undefined ? {} : { "accept-encoding": acceptEncoding };
     return send(port, { method: "GET", path: "/metrics", headers });
   }
@@ -62,7 +62,7 @@ describe("a frontend that starts", () => {
     const frontend = open();
     onTestFinished(() => frontend.stop());
     const service = new Prepared(identityConfig("m", "INT32"));
-    const { port } = await frontend.start(service);
+    const { port } = await frontend.start({ service });
     expect(service.prepared).toBe(times);
     expect(port).toBeGreaterThan(0);
   });

@@ -1,5 +1,5 @@
 import { ENDPOINT_GROUPS, type EndpointGroup, type ManagementRoute } from "@tritonjs/core/extension";
-import type { Restrictions } from "@tritonjs/core/frontend";
+import type { Restrictions } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { publicReason } from "../../src/routes/management.js";
 import { routes } from "../../src/routes/v2-handler.js";

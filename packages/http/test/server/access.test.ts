@@ -1,8 +1,8 @@
 import { Writable } from "node:stream";
 import cors from "@fastify/cors";
-import { Authentication } from "@tritonjs/core/frontend";
 import type { Authenticate, AuthenticationRequest } from "@tritonjs/core/types";
 import { TritonError } from "@tritonjs/protocol";
+import { Authentication } from "@tritonjs/server";
 import fastify from "fastify";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { fetchHandler } from "../../src/fetch.js";
@@ -47,7 +47,7 @@ async function serve(
   const service = new IdentityService(identityConfig("m", "INT32"));
   const authentication = new Authentication(authenticate, options, { error: (line) => said.push(line) });
   const frontend = open({ port: 0, ...http_ });
-  const { port } = await frontend.start(Object.assign(service, { authentication }));
+  const { port } = await frontend.start({ service: Object.assign(service, { authentication }) });
   onTestFinished(() => frontend.stop());
   return { port, said, service };
 }
@@ -288,7 +288,7 @@ describe("cors", () => {
       ],
       [{ origins: page } as never, `cors.origins: expected true or a list, got ${page}`],
     ])("rejects %j", async (cors, text) => {
-      await expect(http({ port: 0, cors }).start(identity())).rejects.toMatchObject({
+      await expect(http({ port: 0, cors }).start({ service: identity() })).rejects.toMatchObject({
         code: "INVALID_ARG",
         message: text,
       });

@@ -1,14 +1,14 @@
 import { type ModelConfig, Tensor, TritonError } from "@tritonjs/core";
+import type { InferenceRequest } from "@tritonjs/core/testing";
+import { toConfigDataType } from "@tritonjs/protocol";
 import {
   type FoundModel,
   type InferenceService,
   Log,
   type ModelReadiness,
   RequestMemory,
-} from "@tritonjs/core/frontend";
-import { SharedMemory } from "@tritonjs/core/internal";
-import type { InferenceRequest } from "@tritonjs/core/testing";
-import { toConfigDataType } from "@tritonjs/protocol";
+} from "@tritonjs/server";
+import { SharedMemory } from "@tritonjs/server/internal";
 
 type DataType = Tensor["datatype"];
 

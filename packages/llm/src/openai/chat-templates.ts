@@ -1,5 +1,5 @@
-import type { ReadyModel } from "@tritonjs/core/frontend";
 import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
+import type { ReadyModel } from "@tritonjs/server";
 import { type AnswerReader, createAnswerReader } from "../chat/answer-reader.js";
 import { ChatTemplate } from "../chat/chat-template.js";
 import { TOOL_CALL_FAMILIES, type ToolCallFamily } from "../chat/tool-call-family.js";

@@ -1,6 +1,6 @@
-import type { Exchange, InferenceResponse } from "@tritonjs/core/frontend";
 import { ClientGone } from "@tritonjs/http/frontend";
 import { errorFor, type ModelConfig, Tensor, TritonError } from "@tritonjs/protocol";
+import type { Exchange, InferenceResponse } from "@tritonjs/server";
 import { checkLength, emptyField, invalidField, missingField, wrongType } from "./openai-error.js";
 import { inferenceRoute, jsonResult, type OpenAiExchange } from "./openai-exchange.js";
 import { type Fields, isIntegers } from "./request-fields.js";

@@ -1,5 +1,5 @@
-import type { Exchange, InferenceResponse, InferInit } from "@tritonjs/core/frontend";
 import { type Tensor, TritonError } from "@tritonjs/protocol";
+import type { Exchange, InferenceResponse, InferInit } from "@tritonjs/server";
 import type { AnswerReader } from "../chat/answer-reader.js";
 import { type AnswerPiece, joinDeltas, type ToolCallDelta } from "../chat/tool-call-pieces.js";
 import { LOWEST_LOGPROB, StopTexts } from "../text-answer.js";

@@ -1,10 +1,11 @@
 import type { Triton } from "@tritonjs/core";
 import { errorFor } from "@tritonjs/protocol";
+import { serviceOf } from "@tritonjs/server";
 import { embeddingCalls, embeddingModelOf } from "./embeddings.js";
 import { type OpenAiFetchHandlerOptions, openAiFetchHandler } from "./index.js";
 
 /** The parts of a `Triton` that frameworks call. */
-export type InProcessTriton = Pick<Triton, "service" | "infer" | "ready">;
+export type InProcessTriton = Pick<Triton, "server" | "infer" | "ready">;
 
 /** Never looked up: the requests stay in the process. */
 export const BASE_URL = "http://tritonjs.invalid/v1";
@@ -35,7 +36,7 @@ export async function embedTexts(
   signal?: AbortSignal,
 ): Promise<{ readonly embeddings: number[][]; readonly tokens: number | undefined }> {
   await modelsAreLoaded(triton);
-  const model = embeddingModelOf(triton.service.modelConfig(modelName, ""));
+  const model = embeddingModelOf(serviceOf(triton).modelConfig(modelName, ""));
   if (model.requestInput !== undefined) {
     const text = `model '${modelName}' takes JSON of vLLM: embed with the OpenAI endpoint instead`;
     throw errorFor("MODEL_NOT_SUPPORTED", text);

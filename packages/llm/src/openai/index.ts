@@ -1,5 +1,3 @@
-import type { Frontend } from "@tritonjs/core";
-import type { InferenceService, TlsOptions } from "@tritonjs/core/frontend";
 import {
   type FastifyPluginCallback,
   type FetchHandler,
@@ -13,6 +11,7 @@ import {
 } from "@tritonjs/http/frontend";
 import type { OptionTypes } from "@tritonjs/protocol";
 import { assertOptions, optionTypes } from "@tritonjs/protocol";
+import { type Served, type ServiceFrontend, serviceOf, type TlsOptions } from "@tritonjs/server";
 import { requestFaultBody } from "./openai-error.js";
 import {
   OPENAI_OPTION_TYPES,
@@ -62,7 +61,7 @@ const PORT = 9000;
  * await triton.serve({ frontends: [http(), openai({ port: 9000, apiKeys: [process.env.OPENAI_KEY] })] });
  * ```
  */
-export function openai(options: OpenAiOptions = {}): Frontend {
+export function openai(options: OpenAiOptions = {}): ServiceFrontend {
   assertOptions("openai()", options, OPENAI_TYPES);
   assertOptions("openai({ limits })", options.limits ?? {}, HTTP_LIMIT_TYPES);
   const { port = PORT, address = "localhost", reusePort = false, tls, limits, ...endpoints } = options;
@@ -84,7 +83,7 @@ export function openai(options: OpenAiOptions = {}): Frontend {
 /** Options of {@link openAiPlugin}. */
 export type OpenAiPluginOptions = OpenAiEndpointOptions & {
   /** The `Triton` whose models answer, or any other object with a service. */
-  readonly triton: { readonly service: InferenceService };
+  readonly triton: Served;
 };
 
 /** Options of the plugin, and those of fastify's `register`. */
@@ -108,7 +107,7 @@ const PLUGIN_TYPES: OptionTypes = {
  */
 export const openAiPlugin: FastifyPluginCallback<OpenAiPluginOptions> = (app, options, done) => {
   assertOptions("openAiPlugin", options, PLUGIN_TYPES);
-  const { service } = options.triton;
+  const service = serviceOf(options.triton);
   const loopback = listensOnLoopback(app);
   const handler = openAiHandler(service, options);
   mountHandler(
@@ -148,11 +147,8 @@ const FETCH_HANDLER_TYPES = {
  * app.all("/v1/*", (context) => handler(context.req.raw)); // Hono
  * ```
  */
-export function openAiFetchHandler(
-  target: { readonly service: InferenceService },
-  options: OpenAiFetchHandlerOptions = {},
-): FetchHandler {
+export function openAiFetchHandler(target: Served, options: OpenAiFetchHandlerOptions = {}): FetchHandler {
   assertOptions("openAiFetchHandler()", options, FETCH_HANDLER_TYPES);
   const { prefix = "", onError = console.error, ...endpoints } = options;
-  return webHandler(openAiHandler(target.service, endpoints), prefix, onError);
+  return webHandler(openAiHandler(serviceOf(target), endpoints), prefix, onError);
 }

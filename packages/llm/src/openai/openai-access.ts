@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { AccessGate, type InferenceService } from "@tritonjs/core/frontend";
 import type { AccessGroup } from "@tritonjs/core/types";
 import { firstHeader, headersOf, type V2Request } from "@tritonjs/http/frontend";
 import { errorFor } from "@tritonjs/protocol";
+import { AccessGate, type InferenceService } from "@tritonjs/server";
 import { describeError, OpenAiError } from "./openai-error.js";
 
 /** API key of clients, and the groups of endpoints that it opens. */

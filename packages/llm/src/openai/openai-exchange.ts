@@ -1,12 +1,4 @@
 import { randomBytes } from "node:crypto";
-import {
-  Exchange,
-  type FoundModel,
-  type InferenceService,
-  type InferInit,
-  type RequestShare,
-} from "@tritonjs/core/frontend";
-import { readCallerHeaders } from "@tritonjs/core/internal";
 import type { AccessGroup } from "@tritonjs/core/types";
 import {
   firstHeader,
@@ -18,6 +10,14 @@ import {
   type V2Response,
 } from "@tritonjs/http/frontend";
 import { TritonError } from "@tritonjs/protocol";
+import {
+  Exchange,
+  type FoundModel,
+  type InferenceService,
+  type InferInit,
+  type RequestShare,
+} from "@tritonjs/server";
+import { readCallerHeaders } from "@tritonjs/server/internal";
 import type { ChatMessage } from "../chat/chat-template.js";
 import type { ChatTemplates } from "./chat-templates.js";
 import { type FormBody, readFormBody } from "./form-body.js";

@@ -1,4 +1,3 @@
-import { type InferenceService, SiteGuard } from "@tritonjs/core/frontend";
 import {
   ClientGone,
   ConnectionFault,
@@ -13,6 +12,7 @@ import {
   withCors,
 } from "@tritonjs/http/frontend";
 import { errorFor, optionTypes, TritonError } from "@tritonjs/protocol";
+import { type InferenceService, SiteGuard } from "@tritonjs/server";
 import { chatRoute } from "./chat-completions.js";
 import type { RequestLimits } from "./chat-request.js";
 import { type ChatTemplateSettings, ChatTemplates } from "./chat-templates.js";

@@ -1,5 +1,5 @@
-import type { Log } from "@tritonjs/core/frontend";
 import { definedMembers, hasMoreLevels, MOST_LEVELS } from "@tritonjs/protocol";
+import type { Log } from "@tritonjs/server";
 import type { Parts } from "../turns.js";
 import { checkLength, invalidField, missingField, shown, wrongType } from "./openai-error.js";
 

@@ -1,4 +1,3 @@
-import type { InferInit } from "@tritonjs/core/frontend";
 import {
   type DataType,
   type Elements,
@@ -7,6 +6,7 @@ import {
   type ModelInput,
   Tensor,
 } from "@tritonjs/protocol";
+import type { InferInit } from "@tritonjs/server";
 import { invalidField, type OpenAiError } from "./openai-error.js";
 import { requestJson, type Sampling } from "./request-fields.js";
 

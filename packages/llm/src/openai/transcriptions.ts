@@ -1,6 +1,6 @@
-import type { Exchange, InferenceResponse } from "@tritonjs/core/frontend";
 import { BodyStream, ClientGone, type V2Response } from "@tritonjs/http/frontend";
 import { errorFor, type ModelConfig, Tensor, TritonError } from "@tritonjs/protocol";
+import type { Exchange, InferenceResponse } from "@tritonjs/server";
 import { DONE_EVENT, dataEvent, EVENT_STREAM_HEADERS } from "./answers.js";
 import type { FormBody } from "./form-body.js";
 import { describeError, invalidField, missingField } from "./openai-error.js";

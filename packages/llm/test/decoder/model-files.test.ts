@@ -14,6 +14,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { Triton } from "@tritonjs/core";
 import type { TextGenerationOptions } from "@tritonjs/llm";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { findGraph, readModelDirectory } from "../../src/decoder/model-files.js";
 import { TextTokenizer } from "../../src/text-tokenizer.js";
@@ -217,7 +218,7 @@ describe("linked files", () => {
       ...(linked !== undefined && { backendConfig: { text_generation: { "linked-directories": linked } } }),
     });
     await triton.serve({ frontends: [] });
-    const row = (await triton.service.repositoryIndex(false)).find(({ name }) => name === "stories");
+    const row = (await serviceOf(triton).repositoryIndex(false)).find(({ name }) => name === "stories");
     return row!.state === "READY" ? "ready" : String(row!.reason);
   }
 

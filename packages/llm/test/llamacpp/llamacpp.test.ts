@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
+import { serviceOf } from "@tritonjs/server";
 import OpenAI from "openai";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { tinyLlama } from "../../../../examples/llama-cpp/tiny-llama.js";
@@ -588,7 +589,7 @@ describe.each(engines)("with %s", (name, load) => {
       logger: { error() {}, warn() {}, info() {}, debug() {} },
     });
     const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
-    const index = await triton.service.repositoryIndex(false);
+    const index = await serviceOf(triton).repositoryIndex(false);
     const reasons = Object.fromEntries(
       index.map((row) => [row.name, row.state === "READY" ? "" : String(row.reason)]),
     );

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { request } from "node:http";
 import { batch, TritonError } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { fastify } from "fastify";
 import { afterEach, describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
@@ -194,7 +195,7 @@ describe("API keys", () => {
       { restrictions: { chat: { header: "k", value: "v" } } },
       { restrictions: { inference: { header: "k", value: "" } } },
     ] as unknown as OpenAiOptions[];
-    const { service } = newTriton();
+    const service = serviceOf(newTriton());
     for (const options of wrong) expect(() => openAiHandler(service, options)).toThrow(TritonError);
     expect(() => openai({ apiKey: "k" } as OpenAiOptions)).toThrow("apiKeys");
   });

@@ -4,6 +4,7 @@ import { Tokenizer } from "@huggingface/tokenizers";
 import { Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
 import { tokenizer } from "@tritonjs/llm";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { thrownBy } from "../../../../test/support/outcome.js";
 import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
@@ -270,7 +271,7 @@ describe("a tokenizer of a repository", () => {
   it.each(REFUSED.map(([what, , , reason], i) => [what, i, reason] as const))(
     "with %s is not loaded, and other models are",
     async (_what, i, reason) => {
-      const rows = await triton.service.repositoryIndex(false);
+      const rows = await serviceOf(triton).repositoryIndex(false);
       expect(rows.find(({ name }) => name === `refused${i}`)?.reason).toContain(reason);
     },
   );

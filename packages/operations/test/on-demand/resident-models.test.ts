@@ -2,6 +2,7 @@ import { Triton, type TritonOptions } from "@tritonjs/core";
 import type { BackendFactory, Execution } from "@tritonjs/core/backend";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { modelsOnDemand, type OnDemandOptions } from "@tritonjs/operations/on-demand";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 
@@ -83,17 +84,17 @@ describe("models on demand", () => {
     const { triton, memory } = await server(repository(2), { loadOnDemand: true });
     const reason = "on disk only: it loads at the first request";
     expect(memory.loads).toEqual([]);
-    expect(await triton.service.repositoryIndex(true)).toEqual([
+    expect(await serviceOf(triton).repositoryIndex(true)).toEqual([
       { name: "m0", version: "1", state: "READY", reason },
       { name: "m1", version: "1", state: "READY", reason },
     ]);
-    expect(triton.service.isReady()).toBe(true);
-    expect(await triton.service.modelReadiness("m0", "")).toEqual({ ready: true, reason });
+    expect(serviceOf(triton).isReady()).toBe(true);
+    expect(await serviceOf(triton).modelReadiness("m0", "")).toEqual({ ready: true, reason });
     const answers = await Promise.all([1, 2, 3].map((value) => ask(triton, "m0", value)));
     expect(answers).toEqual([1, 2, 3]);
     expect(memory.loads).toEqual(["m0"]);
-    expect(await triton.service.modelReadiness("m0", "")).toEqual({ ready: true, reason: "" });
-    expect((await triton.service.repositoryIndex(true))[0]).toEqual({
+    expect(await serviceOf(triton).modelReadiness("m0", "")).toEqual({ ready: true, reason: "" });
+    expect((await serviceOf(triton).repositoryIndex(true))[0]).toEqual({
       name: "m0",
       version: "1",
       state: "READY",
@@ -120,15 +121,15 @@ describe("models on demand", () => {
     const text = "model 'm0' version 1 could not be loaded for a request: the file of m0 is broken";
     const results = await Promise.allSettled([ask(triton, "m0"), ask(triton, "m0")]);
     for (const one of results) expect(one).toMatchObject({ status: "rejected", reason: { message: text } });
-    expect(await triton.service.modelReadiness("m0", "")).toEqual({ ready: false, reason: text });
-    expect(await triton.service.repositoryIndex(false)).toEqual([
+    expect(await serviceOf(triton).modelReadiness("m0", "")).toEqual({ ready: false, reason: text });
+    expect(await serviceOf(triton).repositoryIndex(false)).toEqual([
       { name: "m0", version: "1", state: "UNAVAILABLE", reason: text },
     ]);
     memory.broken.clear();
     await expect(ask(triton, "m0")).rejects.toThrow(text);
     await clock.advance(1000);
     expect(await ask(triton, "m0")).toBe(1);
-    expect((await triton.service.modelReadiness("m0", "")).ready).toBe(true);
+    expect((await serviceOf(triton).modelReadiness("m0", "")).ready).toBe(true);
   });
 
   it("answers a request that comes while its model is unloaded with the rest of the server", async () => {

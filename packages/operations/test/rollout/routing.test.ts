@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { batch } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { isShadow, type RolloutEvent, type RolloutOptions } from "@tritonjs/operations/rollout";
+import { serviceOf } from "@tritonjs/server";
 import { afterEach, describe, expect, it } from "vitest";
 import { RollingTriton } from "../../../../test/support/rolling-triton.js";
 
@@ -293,7 +294,7 @@ describe("the state of a rollout", () => {
     await triton.ready();
     await triton.rollout("m", { from: 1, to: 2, share: 25 });
     await counts(triton, 4);
-    const text = await triton.service.metrics();
+    const text = await serviceOf(triton).metrics();
     expect(text).toContain('tritonjs_rollout_share{model="m",from="1",to="2"} 25');
     expect(text).toMatch(/tritonjs_rollout_requests_total\{model="m",from="1",to="2",version="1"\} \d/);
   });

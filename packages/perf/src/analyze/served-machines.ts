@@ -6,6 +6,7 @@ import { gpu } from "@tritonjs/backends/gpu";
 import { type ModelOptions, Triton } from "@tritonjs/core";
 import { writePrototxt } from "@tritonjs/core/config";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { serviceOf } from "@tritonjs/server";
 import { cleanUpAtExit } from "../command/exit-cleanups.js";
 import type { DataOptions } from "../data/data-set.js";
 import { loadDataSet } from "../data/load-data-set.js";
@@ -92,7 +93,7 @@ export class RepositoryMachine extends ServedMachine {
       const configs: Record<string, ModelConfig> = {};
       const ensembles: Record<string, ModelConfig> = {};
       const add = (name: string) => {
-        const config = triton.service.modelConfig(name, "");
+        const config = serviceOf(triton).modelConfig(name, "");
         const steps = config.ensembleScheduling?.step;
         if (steps === undefined) configs[name] = config;
         else {
@@ -279,7 +280,7 @@ export class ModuleMachine extends ServedMachine {
     const create = await importCreate(resolve(path));
     const triton = await readyOrClosed(await create({}));
     try {
-      const configs = models.map((name) => [name, triton.service.modelConfig(name, "")] as const);
+      const configs = models.map((name) => [name, serviceOf(triton).modelConfig(name, "")] as const);
       await checkData(triton, models, measuring);
       return new ModuleMachine(create, Object.fromEntries(configs), measuring);
     } finally {

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { gpu } from "@tritonjs/backends/gpu";
 import { type Logger, Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { invalidOption } from "../command/tool-errors.js";
 import type { TestedModel } from "../data/data-set.js";
 import { CallsView, type ServerView } from "../measure/server-watch.js";
@@ -30,7 +31,7 @@ async function openInProcess({ source, ...model }: InProcessSettings): Promise<O
   try {
     const options = { ...model, source: { triton } };
     const view = new CallsView(serverCallsOf(options));
-    const metricsPage = () => triton.service.metrics();
+    const metricsPage = () => serviceOf(triton).metrics();
     return { options, model: await readModel(options), view, metricsPage, close };
   } catch (error) {
     await close();
@@ -103,7 +104,7 @@ export async function openTriton(source: InProcessSource, model: string): Promis
   try {
     await triton.ready();
   } catch (error) {
-    if (!triton.service.isModelReady(model, "")) {
+    if (!serviceOf(triton).isModelReady(model, "")) {
       await triton.close();
       throw error;
     }

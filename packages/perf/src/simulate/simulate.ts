@@ -6,9 +6,12 @@ import { setImmediate } from "node:timers/promises";
 import { Triton } from "@tritonjs/core";
 import type { Backend, Execution, ExecutionResult, Executor } from "@tritonjs/core/backend";
 import { writePrototxt } from "@tritonjs/core/config";
-import type { FoundModel } from "@tritonjs/core/frontend";
-import type { DeadlineClass } from "@tritonjs/core/internal";
-import { InferenceRequest, type QueueOptions, readScalarOptions } from "@tritonjs/core/internal";
+import {
+  type DeadlineClass,
+  InferenceRequest,
+  type QueueOptions,
+  readScalarOptions,
+} from "@tritonjs/core/internal";
 import type { Clock } from "@tritonjs/core/testing";
 import {
   isDecoupled,
@@ -18,6 +21,7 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import { scheduling } from "@tritonjs/scheduling";
+import { type FoundModel, serviceOf } from "@tritonjs/server";
 import { cleanUpAtExit } from "../command/exit-cleanups.js";
 import { SimulationClock } from "./simulation-clock.js";
 
@@ -107,12 +111,14 @@ export async function simulate({ signal, ...load }: SimulationOptions): Promise<
   });
   try {
     await triton.ready();
-    const send = record.sendTo(triton.service.model(name, ""));
+    const send = record.sendTo(serviceOf(triton).model(name, ""));
     const { requests } = load;
     if ("concurrency" in requests) await runClosedLoop(requests, clock, send, signal);
     else await runSchedule(requests, clock, send, signal);
-    const { cuts, instances } = triton.service.queue(name, "");
-    const observed = triton.service.inspector?.models().find((one) => one.name === name);
+    const { cuts, instances } = serviceOf(triton).queue(name, "");
+    const observed = serviceOf(triton)
+      .inspector?.models()
+      .find((one) => one.name === name);
     return record.result(cuts, instances.length, observed?.activity?.().deadlines ?? []);
   } finally {
     const closed = triton.close();

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { Exchange, type InferenceResponse } from "@tritonjs/core/frontend";
 import { InferenceRequest, readScalarOptions } from "@tritonjs/core/internal";
-import { SharedMemoryRegion } from "@tritonjs/core/shared-memory";
 import { Tensor, TritonError } from "@tritonjs/protocol";
+import { Exchange, type InferenceResponse, serviceOf } from "@tritonjs/server";
+import { SharedMemoryRegion } from "@tritonjs/server/shared-memory";
 import { cleanUpAtExit } from "../command/exit-cleanups.js";
 import { invalidOption } from "../command/tool-errors.js";
 import type { DataSet, TensorDataSet, TestedModel } from "../data/data-set.js";
@@ -273,7 +273,7 @@ class InProcessCarrier implements LoadCarrier {
     const inputs = this.#inputsOf(request);
     request.sent = epochNow();
     try {
-      const { service } = this.target.source.triton;
+      const service = serviceOf(this.target.source.triton);
       const { name, version } = this.model;
       call.exchange = new Exchange(service, undefined, service.model(name, version), version, AT_ONCE);
       const sent = new InferenceRequest(name, { inputs, parameters: { ...this.target.parameters } });

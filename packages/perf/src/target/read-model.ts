@@ -10,6 +10,7 @@ import {
   type ModelStatisticsReport,
   TritonError,
 } from "@tritonjs/protocol";
+import { serviceOf } from "@tritonjs/server";
 import { invalidOption } from "../command/tool-errors.js";
 import type { TestedModel } from "../data/data-set.js";
 import {
@@ -37,7 +38,7 @@ export interface ServerCalls {
 /** Opens the calls of a target's server, beside the load. Close them after use; a `Triton` stays open. */
 export function serverCallsOf(target: Exclude<TargetOptions, OpenAiTargetOptions>): ServerCalls {
   if (target.kind === "in-process") {
-    const { service } = target.source.triton;
+    const service = serviceOf(target.source.triton);
     return {
       extensions: () => service.serverMetadata().extensions,
       modelConfig: (name, version) => service.modelConfig(name, version),

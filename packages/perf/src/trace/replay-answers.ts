@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { agrees, largestDifference, type OutputComparison } from "@tritonjs/operations/rollout";
 import { type DataType, errorFor, isDataType, Tensor, TritonError } from "@tritonjs/protocol";
+import { serviceOf } from "@tritonjs/server";
 import { readyOrClosed } from "../perf/open-target.js";
 
 /** A captured request, as a file has it. */
@@ -155,7 +156,7 @@ async function openRepository(
 ): Promise<AnswerTarget> {
   const { gpu } = await import("@tritonjs/backends/gpu");
   const { Triton } = await import("@tritonjs/core");
-  const { Exchange } = await import("@tritonjs/core/frontend");
+  const { Exchange } = await import("@tritonjs/server");
   const triton = await readyOrClosed(
     new Triton({
       modelRepository: path,
@@ -166,7 +167,7 @@ async function openRepository(
       extensions: [gpu()],
     }),
   );
-  const { service } = triton;
+  const service = serviceOf(triton);
   return {
     async send({ model, ...row }) {
       try {

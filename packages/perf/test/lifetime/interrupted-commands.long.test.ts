@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Program } from "../../../../test/support/program.js";
 import { record } from "../replay/support/record.js";
@@ -42,7 +43,7 @@ async function serve(answer: () => Promise<void>) {
     config: { batching: false, instanceGroup: [{ count: 4 }] },
   });
   const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
-  const counts = () => triton.service.statistics("slow", "")[0]!.inferenceStats;
+  const counts = () => serviceOf(triton).statistics("slow", "")[0]!.inferenceStats;
   return { url: `127.0.0.1:${addresses.http!.port}`, counts };
 }
 

@@ -7,6 +7,7 @@ import { batch, Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
 import { loadDataSet, readModel, startLoadGenerator } from "@tritonjs/perf";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { makeCertificates } from "../../../../test/support/certificates.js";
 import { startLoadGenerator as startHere } from "../../src/load/load-generator.js";
@@ -63,7 +64,7 @@ describe("tensors in shared memory", () => {
       expect(records.errors).toEqual([]);
       await generator.close();
       expect(mine()).toEqual([]);
-      expect(models.triton.service.sharedMemory.systemStatus("")).toEqual([]);
+      expect(serviceOf(models.triton).sharedMemory.systemStatus("")).toEqual([]);
     }
     expect(models.successes("double")).toBe(40);
   });
@@ -80,7 +81,7 @@ describe("tensors in shared memory", () => {
     expect(
       readdirSync("/dev/shm").filter((name) => name.startsWith(`tritonjs_perf_${process.pid}_`)),
     ).toEqual([]);
-    expect(models.triton.service.sharedMemory.systemStatus("")).toEqual([]);
+    expect(serviceOf(models.triton).sharedMemory.systemStatus("")).toEqual([]);
   });
 });
 
@@ -106,7 +107,7 @@ describe("a target with TLS", () => {
       expect(records.errors).toEqual([]);
       await expect(generatorFor({ kind, url, modelName: "m", tls: {} })).rejects.toThrow();
     }
-    expect(triton.service.statistics("m", "")[0]!.inferenceStats.success.count).toBe(20);
+    expect(serviceOf(triton).statistics("m", "")[0]!.inferenceStats.success.count).toBe(20);
   });
 });
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { batch, sample, Triton } from "@tritonjs/core";
 import { openai } from "@tritonjs/llm/openai";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { runCommand } from "../support/run-command.js";
 
@@ -83,7 +84,7 @@ async function measure(
 }
 
 function successes(model: string): number {
-  return triton.service.statistics(model, "")[0]!.inferenceStats.success.count;
+  return serviceOf(triton).statistics(model, "")[0]!.inferenceStats.success.count;
 }
 
 const user = (content: string) => ({ role: "user", content });

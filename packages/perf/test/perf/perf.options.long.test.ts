@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { sequenceState, Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { runCommand } from "../support/run-command.js";
 
@@ -60,7 +61,9 @@ beforeAll(async () => {
         values.push(...x.data);
         rows.push(`${[...x.data]} ${s.strings()}`);
         strings.push(...s.strings());
-        regionSizes = triton.service.sharedMemory.systemStatus("").map(({ byteSize }) => Number(byteSize));
+        regionSizes = serviceOf(triton)
+          .sharedMemory.systemStatus("")
+          .map(({ byteSize }) => Number(byteSize));
         return { y: x };
       }),
     config: { batching: false },
@@ -142,7 +145,7 @@ describe("the options of perf reach the server", () => {
 
   it.each(["http", "grpc"])("with the version of -x over %s", async (protocol) => {
     const counts = () =>
-      ["1", "2"].map((v) => triton.service.statistics("versions", v)[0]!.inferenceStats.success.count);
+      ["1", "2"].map((v) => serviceOf(triton).statistics("versions", v)[0]!.inferenceStats.success.count);
     for (const version of [0, 1]) {
       const before = counts();
       await runWell(`-m versions -x ${version + 1} -i ${protocol}`);

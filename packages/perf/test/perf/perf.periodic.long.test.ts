@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { batch, Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runCommand } from "../support/run-command.js";
 
@@ -57,7 +58,7 @@ describe("tritonjs perf with a periodic concurrency", () => {
     );
     expect({ code, errors: code === 0 ? "" : errors }).toEqual({ code: 0, errors: "" });
     expect(output).toContain("Periodic concurrency: 8");
-    expect(triton.service.statistics("count", "")[0]!.inferenceStats.success.count).toBe(8);
+    expect(serviceOf(triton).statistics("count", "")[0]!.inferenceStats.success.count).toBe(8);
     const { experiments } = JSON.parse(await readFile(file("profile.json"), "utf8"));
     expect(experiments[0].experiment).toEqual({ mode: "concurrency", value: 8 });
     const requests: ProfiledRequest[] = experiments[0].requests.toSorted(

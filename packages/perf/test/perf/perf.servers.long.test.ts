@@ -6,6 +6,7 @@ import { grpc } from "@tritonjs/grpc";
 import { http, metrics } from "@tritonjs/http";
 // The built package: its threads cannot run sources.
 import { perf } from "@tritonjs/perf";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runTool } from "../support/run-tool.js";
 
@@ -59,7 +60,7 @@ afterAll(async () => {
 const run = (...args: string[]) => runTool(perf, args);
 
 const successes = (model: string) => {
-  const [report] = triton.service.statistics(model, "");
+  const [report] = serviceOf(triton).statistics(model, "");
   return [report!.inferenceStats.success.count, report!.inferenceCount];
 };
 

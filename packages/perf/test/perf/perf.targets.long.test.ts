@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { batch, sequenceState, Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Certificates, makeCertificates } from "../../../../test/support/certificates.js";
 import { runCommand } from "../support/run-command.js";
@@ -80,7 +81,7 @@ afterAll(async () => {
 /** Successes and failures of a model since the last call. */
 const seen = new Map<string, readonly [number, number]>();
 function countsOf(model: string): readonly [number, number] {
-  const { success, fail } = triton.service.statistics(model, "")[0]!.inferenceStats;
+  const { success, fail } = serviceOf(triton).statistics(model, "")[0]!.inferenceStats;
   const [successes, failures] = seen.get(model) ?? [0, 0];
   seen.set(model, [success.count, fail.count]);
   return [success.count - successes, fail.count - failures];

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TritonError } from "@tritonjs/protocol";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { MeasureClock } from "../../src/measure/measure-level.js";
 import { openTriton } from "../../src/perf/open-target.js";
@@ -389,7 +390,7 @@ describe("open triton", () => {
   it("loads the measured model, the steps of an ensemble and the called models, and no other", async () => {
     const triton = await openTriton({ repository: await writeModels(), calledModels: ["called"] }, "pair");
     onTestFinished(() => triton.close());
-    const ready = Object.keys(CONFIGS).filter((name) => triton.service.isModelReady(name, ""));
+    const ready = Object.keys(CONFIGS).filter((name) => serviceOf(triton).isModelReady(name, ""));
     expect(ready).toEqual(["step", "called", "pair"]);
   });
 
@@ -403,7 +404,7 @@ describe("open triton", () => {
     const heard = heardWarnings();
     const triton = await openTriton({ repository: await writeModels(), calledModels: ["absent"] }, "step");
     onTestFinished(() => triton.close());
-    expect(triton.service.isModelReady("step", "")).toBe(true);
+    expect(serviceOf(triton).isModelReady("step", "")).toBe(true);
     expect(heard).toEqual([expect.stringContaining("'absent'")]);
   });
 

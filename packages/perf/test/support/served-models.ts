@@ -1,6 +1,7 @@
 import { batch, sequenceState, Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
+import { serviceOf } from "@tritonjs/server";
 import { onTestFinished } from "vitest";
 import type { DataOptions } from "../../src/data/data-set.js";
 import { loadDataSet } from "../../src/data/load-data-set.js";
@@ -97,7 +98,7 @@ export async function serveModels(): Promise<ServedModels> {
   const { addresses } = await triton.serve({ frontends: [http({ port: 0 }), grpc({ port: 0 })] });
   onTestFinished(() => triton.close());
   const counted = (model: string, kind: "success" | "fail") =>
-    triton.service.statistics(model, "")[0]!.inferenceStats[kind].count;
+    serviceOf(triton).statistics(model, "")[0]!.inferenceStats[kind].count;
   return {
     triton,
     http: addressOf(addresses.http!),

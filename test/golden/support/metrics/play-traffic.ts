@@ -1,6 +1,7 @@
 import { Tensor, Triton, TritonError } from "@tritonjs/core";
 import type { RequestHandle } from "@tritonjs/core/internal";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { sendRequest } from "../../../support/send-request.js";
 import type { Behaviour, ModelRequest, ModelResult, PlayedModel } from "../behaviours/behaviour.js";
 import { elements } from "../behaviours/tensors.js";
@@ -76,7 +77,7 @@ export class TrafficServer {
 
   /** The metrics page. */
   async metrics(): Promise<string> {
-    const page = await this.triton.service.metrics();
+    const page = await serviceOf(this.triton).metrics();
     return this.folder === undefined ? page : page.replaceAll(this.folder.path, "<REPO>");
   }
 
@@ -102,7 +103,7 @@ export class TrafficServer {
     const inputs = new Map(body.inputs.map((input) => [input.name, toTensor(input)]));
     const deadline = step.client_deadline_seconds;
     try {
-      const model = this.triton.service.model(name, version ?? "");
+      const model = serviceOf(this.triton).model(name, version ?? "");
       const request = sendRequest(model, { inputs }, (outcome) => this.#check(step, outcome));
       // The gRPC frontend gives a call up when its deadline passes.
       if (deadline !== undefined) this.clock.setTimer(deadline * 1000, () => void request.cancel());

@@ -1,8 +1,8 @@
 import { type DataType, type Parameters, Tensor, type Triton, TritonError } from "@tritonjs/core";
-import type { InferenceResponse } from "@tritonjs/core/frontend";
 import type { RequestHandle } from "@tritonjs/core/internal";
 import type { VirtualClock } from "@tritonjs/core/testing";
 import { isDecoupled, typedArrayFor } from "@tritonjs/protocol";
+import { type InferenceResponse, serviceOf } from "@tritonjs/server";
 import { sendRequest } from "../../../support/send-request.js";
 import { grpcCodeName } from "../grpc-code.js";
 import type { Action, ResponseRecord, TensorText } from "./scenario.js";
@@ -58,7 +58,7 @@ export class Client {
       sequenceEnd: sequence?.end,
     };
     try {
-      const model = this.triton.service.model(modelName, "");
+      const model = serviceOf(this.triton).model(modelName, "");
       if (!stream && isDecoupled(model.config)) throw decoupledError();
       const request = sendRequest(model, init, (outcome, final) => this.#answer(action, outcome, final));
       this.#requests.set(id, request);

@@ -1,6 +1,7 @@
 import { basename, join } from "node:path";
 import { Triton, TritonError } from "@tritonjs/core";
 import { VirtualClock, withSchedulerDelay } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { identity, toInferFunc } from "../behaviours/behaviour.js";
 import { OnnxGraph } from "../behaviours/onnx-graph.js";
 import { ExecutionLog, Recorder } from "../behaviours/recorder.js";
@@ -70,7 +71,7 @@ async function playIn(folder: string, scenario: Scenario): Promise<Outcome> {
     else client.act(action);
   }
   await pass(clock, clock.now() + LAST_WAIT_MS, graph);
-  const reports = modelsOf(scenario, folder).map(({ name }) => triton.service.statistics(name, "")[0]);
+  const reports = modelsOf(scenario, folder).map(({ name }) => serviceOf(triton).statistics(name, "")[0]);
   const records = reports.map((report) => [report?.name, statisticsRecord(report)]);
   const outcome: Outcome = {
     ...(loadExecutions.length > 0 ? { load_executions: loadExecutions } : {}),

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Triton } from "@tritonjs/core";
 import { requireKoffi } from "@tritonjs/core/internal";
+import { serviceOf } from "@tritonjs/server";
 import koffi from "koffi";
 import { describe, expect, it } from "vitest";
 import { elfLibrary } from "../../../../../test/support/elf-library.js";
@@ -85,7 +86,7 @@ describe("a model with a library of its own", () => {
       logger,
     });
     await triton.ready();
-    const index = await triton.service.repositoryIndex(false);
+    const index = await serviceOf(triton).repositoryIndex(false);
     expect(index.map(({ name, state, reason }) => [name, state, reason])).toEqual([
       ["parameter", "READY", undefined],
       [

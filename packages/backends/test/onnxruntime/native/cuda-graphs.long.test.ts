@@ -1,5 +1,6 @@
 import { Triton } from "@tritonjs/core";
 import { elementCount } from "@tritonjs/protocol";
+import { serviceOf } from "@tritonjs/server";
 import ndarray from "ndarray";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { onnxModel } from "../../../../../examples/onnx-writer/onnx-writer.js";
@@ -45,7 +46,7 @@ async function serve(config: string, options: GpuOptions = {}, model = matrixOnn
     exitOnError: false,
   });
   await triton.ready();
-  return (await triton.service.repositoryIndex(false))[0]!.reason ?? "";
+  return (await serviceOf(triton).repositoryIndex(false))[0]!.reason ?? "";
 }
 
 async function infer(count: number): Promise<void> {

@@ -1,5 +1,5 @@
-import type { InferenceService } from "@tritonjs/core/frontend";
 import type { GrpcOptions } from "@tritonjs/grpc";
+import type { InferenceService } from "@tritonjs/server";
 import { onTestFinished } from "vitest";
 import { serve } from "../../../../grpc/test/support/serve.js";
 import { type ClientOptions, InferenceServerClient } from "../../../src/grpc/index.js";

@@ -9,8 +9,8 @@ import type { BatchedModel } from "../batcher.js";
 import {
   ArrivalHold,
   isPartOfWork,
-  type LevelStatus,
   type KnownLimits,
+  type LevelStatus,
   type Scheduler,
   stoppedError,
 } from "../scheduler.js";

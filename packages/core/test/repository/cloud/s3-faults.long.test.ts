@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton, type TritonOptions } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { outcomeOf } from "../../../../../test/support/outcome.js";
 import { type Intercept, RepositoryInS3, S3_KEYS } from "../../../../../test/support/repository-in-s3.js";
@@ -123,7 +124,7 @@ it("a download that always breaks keeps its model from loading and leaves no fil
   bucket.intercept = breakOff("m/1/weights.bin", Number.POSITIVE_INFINITY);
   await using triton = new Triton({ modelRepository: bucket.path, logger: quiet, exitOnError: false });
   await triton.ready();
-  const [m, n] = await triton.service.repositoryIndex(false);
+  const [m, n] = await serviceOf(triton).repositoryIndex(false);
   expect(m).toMatchObject({ name: "m", state: "UNAVAILABLE" });
   expect(m!.reason).toMatch(
     /Failed to get object at s3:.*\/bucket\/models\/m\/1\/weights.bin due to exception/,
@@ -140,7 +141,7 @@ it("a server that stops during a copy fails the load, and served models stay rea
   await triton.ready();
   bucket.intercept = before("m/1/weights.bin", () => bucket.stop());
   expect(await load(triton, "m")).toMatch(/^INTERNAL Failed to get object at /);
-  const rows = await triton.service.repositoryIndex(true);
+  const rows = await serviceOf(triton).repositoryIndex(true);
   expect(rows).toEqual([{ name: "n", version: "1", state: "READY" }]);
 });
 
@@ -151,7 +152,9 @@ it("a model that changes while it is copied is copied in its newest form", async
   );
   await using triton = new Triton(explicit(bucket.path, "m"));
   await triton.ready();
-  expect(await triton.service.repositoryIndex(true)).toEqual([{ name: "m", version: "2", state: "READY" }]);
+  expect(await serviceOf(triton).repositoryIndex(true)).toEqual([
+    { name: "m", version: "2", state: "READY" },
+  ]);
   const [folder] = await readdir(copies);
   const names = await readdir(join(copies, folder!), { recursive: true });
   expect(names.filter((name) => name.includes("weights"))).toHaveLength(2);
@@ -185,7 +188,7 @@ it("other models load and unload while one is copied", async () => {
   await triton.unloadModel("n");
   hold.resolve();
   await slow;
-  expect(await triton.service.repositoryIndex(true)).toEqual([
+  expect(await serviceOf(triton).repositoryIndex(true)).toEqual([
     { name: "slow", version: "1", state: "READY" },
   ]);
 });

@@ -1,5 +1,6 @@
 import { Triton, type TritonOptions } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { RepositoryInS3, S3_KEYS } from "../../../../../test/support/repository-in-s3.js";
 import { identityConfig, RepositoryOnDisk } from "../../../../../test/support/repository-on-disk.js";
@@ -56,7 +57,7 @@ it("replicas that start together poll a bucket apart from each other, each withi
   await clock.advance(POLL_SECS * 1_000);
   await expect.poll(() => clock.pauses.length).toBe(2 * REPLICAS);
   for (const replica of replicas) {
-    expect(await replica.service.repositoryIndex(true)).toMatchObject([{ name: "m", version: "2" }]);
+    expect(await serviceOf(replica).repositoryIndex(true)).toMatchObject([{ name: "m", version: "2" }]);
     await replica.close();
   }
 });
@@ -110,7 +111,7 @@ async function fussyServer(bucket: RepositoryInS3, options: TritonOptions = {}) 
   };
   /** The metrics of the repository, without their comments. */
   const metrics = async () =>
-    (await triton.service.metrics())
+    (await serviceOf(triton).metrics())
       .split("\n")
       .filter((line) => /^tritonjs_(model_load|repository)/.test(line));
   return { triton, loads, poll, metrics };
@@ -129,11 +130,11 @@ describe("a broken version in a polled bucket", () => {
     await using _closed = triton;
     await bucket.write(second);
     await poll();
-    expect(await triton.service.repositoryIndex(false)).toMatchObject([
+    expect(await serviceOf(triton).repositoryIndex(false)).toMatchObject([
       { version: "1", state: "READY" },
       { version: "2", state: "UNAVAILABLE", reason: expect.stringContaining("it is broken") },
     ]);
-    expect(await triton.service.checkReady()).toBe(isReady);
+    expect(await serviceOf(triton).checkReady()).toBe(isReady);
     expect([...(await triton.infer("m", { INPUT0: [[7]] })).OUTPUT0!.data]).toEqual([7]);
   });
 
@@ -163,8 +164,8 @@ describe("a broken version in a polled bucket", () => {
     await bucket.write({ "m/config.pbtxt": versions(false) });
     await poll();
     expect(bucket.downloads.length).toBe(copied.length + 1);
-    expect(await triton.service.repositoryIndex(true)).toMatchObject([{ version: "1" }, { version: "2" }]);
-    expect(triton.service.isReady()).toBe(true);
+    expect(await serviceOf(triton).repositoryIndex(true)).toMatchObject([{ version: "1" }, { version: "2" }]);
+    expect(serviceOf(triton).isReady()).toBe(true);
     expect((await metrics())[1]).toBe('tritonjs_model_load_failing{model="m"} 0');
   });
 
@@ -174,7 +175,7 @@ describe("a broken version in a polled bucket", () => {
     await using _closed = triton;
     await bucket.write({ "n/config.pbtxt": versions(true), "n/2/weights.bin": "second" });
     await poll();
-    expect(triton.service.isReady()).toBe(false);
+    expect(serviceOf(triton).isReady()).toBe(false);
   });
 });
 

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type RepositoryAgent, Triton, type TritonOptions } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { identityOnnx } from "../../../../../test/support/onnx-models.js";
 import { outcomeOf } from "../../../../../test/support/outcome.js";
@@ -59,7 +60,7 @@ describe("a repository in S3", () => {
     await using triton = new Triton({ modelRepository: bucket.path, logger: quiet });
     await triton.ready();
     expect(await infer(triton, "a")).toEqual([1, 2, 3]);
-    expect(await triton.service.repositoryIndex(false)).toEqual([
+    expect(await serviceOf(triton).repositoryIndex(false)).toEqual([
       { name: "a", version: "1", state: "READY" },
       { name: "b", version: "1", state: "READY" },
     ]);
@@ -123,10 +124,10 @@ describe("a repository in S3", () => {
     const options = { modelRepository: [bucket.path, disk.path], logger: quiet, exitOnError: false };
     await using apart = new Triton({ ...options, modelNamespacing: true });
     await apart.ready();
-    expect(await apart.service.repositoryIndex(true)).toHaveLength(2);
+    expect(await serviceOf(apart).repositoryIndex(true)).toHaveLength(2);
     await using together = new Triton(options);
     await together.ready();
-    expect(await together.service.repositoryIndex(false)).toEqual([
+    expect(await serviceOf(together).repositoryIndex(false)).toEqual([
       { name: "m", state: "UNAVAILABLE", reason: "model appears in two or more repositories" },
     ]);
   });
@@ -146,7 +147,7 @@ describe("a repository in S3", () => {
     bucket.pageSize = 10;
     await using triton = new Triton({ modelRepository: bucket.path, logger: quiet });
     await triton.ready();
-    const rows = await triton.service.repositoryIndex(true);
+    const rows = await serviceOf(triton).repositoryIndex(true);
     expect(rows.map(({ name }) => name)).toEqual(["größe", "hollow", "many"]);
     const files = await copiedFiles();
     expect(files).toContain("größe/1/重み +%20.bin");
@@ -171,7 +172,7 @@ describe("a model in S3", () => {
       "m/config.pbtxt": identityConfig().replace("max_batch_size: 4", "max_batch_size: 9"),
     });
     await triton.loadModel("m");
-    expect(triton.service.modelConfig("m", "").maxBatchSize).toBe(9);
+    expect(serviceOf(triton).modelConfig("m", "").maxBatchSize).toBe(9);
     // Unchanged files are taken from the previous copy.
     expect(bucket.downloads).toEqual(["m/config.pbtxt"]);
     await expect.poll(copiedFiles).toEqual(["m/1/weights.bin", "m/config.pbtxt"]);
@@ -227,14 +228,14 @@ describe("a model in S3", () => {
     await bucket.delete("n/config.pbtxt");
     await bucket.delete("n/1/weights.bin");
     await gone;
-    const rows = await triton.service.repositoryIndex(true);
+    const rows = await serviceOf(triton).repositoryIndex(true);
     expect(rows).toEqual([{ name: "m", version: "2", state: "READY" }]);
     // A server that is gone takes nothing out of service.
     const failed = logged("failed to poll model repository");
     await bucket.stop();
     await failed;
     expect(await infer(triton, "m")).toEqual([1, 2, 3]);
-    expect(await triton.service.repositoryIndex(true)).toEqual(rows);
+    expect(await serviceOf(triton).repositoryIndex(true)).toEqual(rows);
   });
 
   it("is reached with the credentials of the longest matching path prefix", async () => {

@@ -99,7 +99,7 @@ describe("a server with two models", () => {
         defaultModel: "double",
         restrictions,
       });
-      const { url } = await frontend.start(triton.service);
+      const { url } = await frontend.start(triton);
       onTestFinished(() => frontend.stop());
       return async (headers = {}) =>
         (

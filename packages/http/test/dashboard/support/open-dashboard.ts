@@ -1,7 +1,7 @@
-import { deadlines } from "@tritonjs/scheduling";
 import { batch, Triton, type TritonOptions } from "@tritonjs/core";
 import { http, metrics } from "@tritonjs/http";
 import { type DashboardOptions, dashboard } from "@tritonjs/http/dashboard";
+import { deadlines } from "@tritonjs/scheduling";
 import array from "ndarray";
 import { onTestFinished } from "vitest";
 

@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Triton } from "@tritonjs/core";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { analyze } from "../../../src/analyze/analyze.js";
 import { ModuleMachine, type RealMeasuring } from "../../../src/analyze/served-machines.js";
@@ -137,7 +138,7 @@ describe("the analysis of a repository", () => {
     const models = await readdir(join(folder, "models"));
     expect(models).toContain("twin_config_default");
     const triton = await serve(join(folder, "models"));
-    for (const name of models) expect(triton.service.modelConfig(name, "").name).toBe(name);
+    for (const name of models) expect(serviceOf(triton).modelConfig(name, "").name).toBe(name);
     // The repository stays as it was.
     expect(await readFile(join(repository, "twin", "config.pbtxt"), "utf8")).toBe(CONFIGS.twin);
   });
@@ -153,7 +154,7 @@ describe("the analysis of a repository", () => {
     }
     expect(skipped).toEqual([]);
     const triton = await serve(join(folder, "models"));
-    const { ensembleScheduling } = triton.service.modelConfig("pair_config_default", "");
+    const { ensembleScheduling } = serviceOf(triton).modelConfig("pair_config_default", "");
     expect(ensembleScheduling!.step[0]!.modelName).toBe("twin_config_default");
   });
 
@@ -183,7 +184,7 @@ describe("the analysis of a repository", () => {
     }
     const triton = await serve(join(folder, "models"));
     for (const model of ["twin", "other"]) {
-      expect(triton.service.modelConfig(`${model}_config_0`, "").maxBatchSize).toBe(4);
+      expect(serviceOf(triton).modelConfig(`${model}_config_0`, "").maxBatchSize).toBe(4);
     }
   });
 
