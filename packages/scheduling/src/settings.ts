@@ -52,7 +52,7 @@ export interface DefaultLimits {
 }
 
 /** The settings of a model: what its parameters say, and a function that names callers. */
-export interface SchedulingSettings {
+export interface BatcherSettings {
   /** Undefined if requests run by shares alone. */
   readonly limits: DefaultLimits | undefined;
   readonly targetMs: number | undefined;
@@ -118,7 +118,7 @@ export function settingTexts(
 }
 
 /** @param by names callers by a function, in place of the parameter */
-export function schedulingSettings(texts: Texts, by?: ShareOptions["by"]): SchedulingSettings {
+export function schedulingSettings(texts: Texts, by?: ShareOptions["by"]): BatcherSettings {
   const target = texts[NAMES.targetMs];
   const targetMs = target === undefined ? undefined : Number(target);
   const isDated = targetMs !== undefined || BOOLEANS[texts[NAMES.deadlines] ?? ""] === true;

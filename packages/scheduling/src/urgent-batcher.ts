@@ -14,7 +14,7 @@ import { DeadlineBatching } from "./deadline-batching.js";
 import { callerOf, FairShares, ShareLedger } from "./fair-shares.js";
 import { LearnedTimes } from "./learned-times.js";
 import {
-  type SchedulingSettings,
+  type BatcherSettings,
   type ShareOptions,
   schedulingSettings,
   settingsProblems,
@@ -43,7 +43,7 @@ export interface UrgentBatcherParts {
 export class UrgentBatcher implements Batcher {
   readonly options: Omit<BatcherOptions, "batchBy">;
   readonly limits: Omit<KnownLimits, "lateCause">;
-  readonly settings: SchedulingSettings;
+  readonly settings: BatcherSettings;
 
   /** @param name name in messages */
   constructor(
