@@ -12,7 +12,7 @@ const asksForLong = process.argv.some((argument) => /^(--project=)?long$|\.long\
 const ALONE = [
   "packages/core/test/behaviours/{instance-updates,released-memory}.test.ts",
   "packages/core/test/observe/log/log-file.test.ts",
-  "packages/core/test/repository/layout/model-times.faults.test.ts",
+  "packages/repository/test/layout/model-times.faults.test.ts",
   "packages/protocol/test/tensor/bytes-array.test.ts",
   "packages/cli/test/serve/process-memory.test.ts",
   "packages/backends/test/{threads,media/fbank-backend,trees/bound-trees}.test.ts",

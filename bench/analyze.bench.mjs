@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { run } from "@tritonjs/cli";
 import { Triton } from "@tritonjs/core";
 import { analyze } from "@tritonjs/perf";
+import { repository as withRepository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { onnxModels } from "./support/onnx-models.mjs";
 import { median, short } from "./support/pairs.mjs";
@@ -29,7 +30,7 @@ const TURN_MS = 400;
  */
 export async function turnsOfModels(repository, names, { rounds, concurrency }) {
   const logger = { error: console.error, warn() {}, info() {}, debug() {} };
-  const triton = new Triton({ modelRepository: repository, logger });
+  const triton = new Triton({ logger, extensions: [withRepository({ modelRepository: repository })] });
   try {
     await triton.ready();
     const rates = new Map(names.map((name) => [name, []]));

@@ -9,6 +9,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
+import { repository as withRepository } from "@tritonjs/repository";
 import { SECONDS, short } from "./support/pairs.mjs";
 import { report } from "./support/report.mjs";
 
@@ -65,7 +66,7 @@ output [ { name: "y" data_type: TYPE_FP32 dims: [ ${UNITS} ] } ]
 instance_group [ { kind: ${kind} count: 1 } ]`,
   );
 }
-const triton = new Triton({ modelRepository: repository });
+const triton = new Triton({ extensions: [withRepository({ modelRepository: repository })] });
 try {
   await triton.ready();
   const x = new Float32Array(UNITS).fill(0.25);

@@ -28,6 +28,7 @@ import {
 import { Triton } from "@tritonjs/core";
 import { optimize } from "@tritonjs/perf";
 import { Tensor } from "@tritonjs/protocol";
+import { repository as withRepository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { onnxModels } from "./support/onnx-models.mjs";
 import { short } from "./support/pairs.mjs";
@@ -124,7 +125,7 @@ async function compare(name, { file, batchSizes, options = {} }) {
   const { data } = JSON.parse(readFileSync(join(served, "samples.json"), "utf8"));
   const repository = await writeForms(name, model, variants, { data, batchSizes });
   const logger = { error: console.error, warn() {}, info() {}, debug() {} };
-  const triton = new Triton({ modelRepository: repository, logger });
+  const triton = new Triton({ logger, extensions: [withRepository({ modelRepository: repository })] });
   try {
     await triton.ready();
     const loads = loadsOf(triton, repository, data, batchSizes);

@@ -10,8 +10,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
-import { readPrototxt } from "@tritonjs/core/config";
 import { readTrace, recordingOf, replay } from "@tritonjs/perf";
+import { readPrototxt } from "@tritonjs/repository/config";
 import { median, short } from "./support/pairs.mjs";
 import { report } from "./support/report.mjs";
 

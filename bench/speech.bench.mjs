@@ -13,6 +13,7 @@ import { gpu } from "@tritonjs/backends/gpu";
 import { audio, ctcDecoder } from "@tritonjs/backends/media";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Triton } from "@tritonjs/core";
+import { repository as withRepository } from "@tritonjs/repository";
 import { randomConformer, randomDecoder } from "./support/conformer.mjs";
 import { median, short } from "./support/pairs.mjs";
 import { report } from "./support/report.mjs";
@@ -175,9 +176,8 @@ function filesIn(folder, name, networks) {
 
 async function measureNetwork(files) {
   const triton = new Triton({
-    modelRepository: files.repository,
-    extensions: [gpu({ fallback: "cpu" })],
     logger,
+    extensions: [withRepository({ modelRepository: files.repository }), gpu({ fallback: "cpu" })],
   });
   await triton.ready();
   const { hear, transcribe, encoder } = bindSteps(triton, files);
@@ -249,9 +249,8 @@ async function bareRate(workers) {
 async function measureStreams() {
   const repositories = ["models", "steps", "streaming"].map(file);
   const triton = new Triton({
-    modelRepository: repositories,
-    extensions: [gpu({ fallback: "cpu" })],
     logger,
+    extensions: [withRepository({ modelRepository: repositories }), gpu({ fallback: "cpu" })],
   });
   await triton.ready();
   const waits = [];

@@ -12,7 +12,7 @@ const root = process.argv[2] ?? repository;
 /** Names, each with the interface that requires it. */
 const CONTRACTS = {
   defaultFrontends: "a package of frontends (core/src/frontend/serve-frontends.ts)",
-  repositoryBackends: "a package of backends (core/src/backends/find-backend.ts)",
+  repositoryBackends: "a package of backends (repository/src/backends/find-backend.ts)",
   readModelFile: "the import `#model-file` of backends, which is another one in browsers",
   load: "a program of a worker (core/src/worker)",
   read: "a program of a worker that reads a file of a model (core/src/backends/description-program.ts)",

@@ -2,13 +2,14 @@
  * One model in process that doubles FP32[size]. `kind` says how it runs: "python", a model.py in its process;
  * "callback", a batch callback on this thread; "process", a module in a child process. Without `batched`, each request of the Python model is a batch.
  */
+
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import ndarray from "ndarray";
 import { answerCalls, programOptions, treeCpuMicroseconds } from "../support/program.mjs";
-import { importOf } from "../support/tree.mjs";
+import { importOf, withRepository } from "../support/tree.mjs";
 
 const MODEL = `
 import triton_python_backend_utils as pb_utils
@@ -41,7 +42,7 @@ async function serve() {
     mkdirSync(join(folder, "double", "1"), { recursive: true });
     writeFileSync(join(folder, "double", "config.pbtxt"), CONFIG);
     writeFileSync(join(folder, "double", "1", "model.py"), MODEL);
-    const triton = new Triton({ modelRepository: folder });
+    const triton = new Triton(await withRepository(tree, { modelRepository: folder }));
     await triton.ready();
     return triton;
   }

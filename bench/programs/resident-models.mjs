@@ -10,7 +10,7 @@ import { serviceOf } from "@tritonjs/server";
 import { onnxModel } from "../../examples/onnx-writer/dist/onnx-writer.js";
 import { percentile } from "../support/pairs.mjs";
 import { answerCalls, programOptions } from "../support/program.mjs";
-import { importOf } from "../support/tree.mjs";
+import { importOf, withRepository } from "../support/tree.mjs";
 
 const { tree, models = 1000, budgetMb, width = 64 } = programOptions();
 const { Triton } = await importOf(tree, "core");
@@ -51,11 +51,16 @@ for (let i = 0; i < models; i++) {
 
 const quiet = { error: console.error, warn() {}, info() {}, debug() {} };
 const start = performance.now();
+const served = await withRepository(tree, { modelRepository: folder });
 const triton = new Triton({
-  modelRepository: folder,
+  ...served,
   logger: quiet,
-  extensions:
-    budgetMb === undefined ? [] : [modelsOnDemand({ loadOnDemand: true, modelMemoryBudgetMb: budgetMb })],
+  extensions: [
+    ...(served.extensions ?? []),
+    ...(budgetMb === undefined
+      ? []
+      : [modelsOnDemand({ loadOnDemand: true, modelMemoryBudgetMb: budgetMb })]),
+  ],
 });
 await triton.ready();
 const startMs = performance.now() - start;

@@ -25,6 +25,12 @@ export function importOf(tree, name, file = "index") {
   return import(pathToFileURL(path).href);
 }
 
+/** Options of a server with the models of directories: an older revision has them in core. */
+export async function withRepository(tree, options) {
+  const isPackage = existsSync(join(tree ?? root, "packages/repository/dist/config.js"));
+  return isPackage ? { extensions: [(await importOf(tree, "repository")).repository(options)] } : options;
+}
+
 /** Imports the settings of a process' memory: older revisions have them in core. */
 export function importProcessMemory(tree) {
   const isInCli = existsSync(join(tree ?? root, "packages/cli/dist/serve/process-memory.js"));

@@ -11,6 +11,7 @@ import { redisCache } from "@tritonjs/core/redis";
 import { grpc } from "@tritonjs/grpc";
 import { http, metrics } from "@tritonjs/http";
 import { textGeneration } from "@tritonjs/llm";
+import { repository } from "@tritonjs/repository";
 import { inProcessTraffic } from "../load/in-process.mjs";
 import { MAX_BATCH } from "../repository/models.mjs";
 
@@ -21,9 +22,8 @@ returnFreeMemory();
 const line = (level) => (message) => process.stderr.write(`${level}1122 ${message}\n`);
 const triton = new Triton({
   logger: { error: line("E"), warn: line("W"), info: line("I"), debug() {} },
-  modelRepository: join(folder, "controlled"),
-  modelControlMode: "explicit",
   ...(redis === undefined ? {} : { responseCache: redisCache({ url: redis, lookupTimeoutMs: 200 }) }),
+  extensions: [repository({ modelRepository: join(folder, "controlled"), modelControlMode: "explicit" })],
 });
 
 const floats = (name, size) => [{ name, dtype: "FP32", shape: [size] }];

@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { Triton } from "@tritonjs/core";
 import { sageMaker } from "@tritonjs/http/cloud";
+import { repository } from "@tritonjs/repository";
 import { body, call } from "./call.js";
 
 /** Where the platform unpacks the archives of models: `/opt/ml/models` in a container. */
@@ -8,7 +9,9 @@ export const unpacked = fileURLToPath(new URL("../unpacked", import.meta.url));
 
 /** A multi-model endpoint: the platform loads a model when a request for it comes, and unloads it to make room. */
 export async function multiModelEndpoint(): Promise<void> {
-  await using triton = new Triton({ modelControlMode: "explicit", modelNamespacing: true });
+  await using triton = new Triton({
+    extensions: [repository({ modelControlMode: "explicit", modelNamespacing: true })],
+  });
   const endpoint = sageMaker({
     port: 0,
     address: "127.0.0.1",

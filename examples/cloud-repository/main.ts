@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { openAzure, openGoogle, openS3, type Storage } from "./storages.js";
 
@@ -23,9 +24,9 @@ for (const open of [openS3, openGoogle, openAzure]) {
   console.log(storage.path);
   await upload(storage, "times/config.pbtxt", "times/1/model.js");
   await using triton = new Triton({
-    modelRepository: storage.path,
-    modelControlMode: "explicit",
-    loadModel: ["times"],
+    extensions: [
+      repository({ modelRepository: storage.path, modelControlMode: "explicit", loadModel: ["times"] }),
+    ],
   });
   await triton.ready();
 

@@ -1,13 +1,18 @@
 import { fileURLToPath } from "node:url";
 import { Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { forest } from "./tree-backend/index.js";
 
 const KINDS = ["setosa", "versicolor", "virginica"];
 
 await using triton = new Triton({
-  modelRepository: fileURLToPath(new URL("../models", import.meta.url)),
-  backends: { forest },
+  extensions: [
+    repository({
+      modelRepository: fileURLToPath(new URL("../models", import.meta.url)),
+      backends: { forest },
+    }),
+  ],
 });
 
 const flowers = [

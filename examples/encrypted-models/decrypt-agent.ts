@@ -1,6 +1,7 @@
 import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
-import { type RepositoryAgent, TritonError } from "@tritonjs/core";
+import { TritonError } from "@tritonjs/core";
+import type { RepositoryAgent } from "@tritonjs/repository";
 import { open } from "./sealed-file.js";
 
 /** Suffix of sealed files. */

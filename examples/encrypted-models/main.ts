@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { decryptWith, SEALED } from "./decrypt-agent.js";
 import { seal } from "./sealed-file.js";
@@ -24,10 +25,8 @@ async function serve(keys: ReadonlyMap<string, Uint8Array>): Promise<void> {
   const decrypt = decryptWith((name) => keys.get(name));
   const logger = { error() {}, warn() {}, info() {}, debug() {} };
   await using triton = new Triton({
-    modelRepository: models,
-    repositoryAgents: { decrypt },
-    exitOnError: false,
     logger,
+    extensions: [repository({ modelRepository: models, repositoryAgents: { decrypt }, exitOnError: false })],
   });
   await triton.ready();
   const [row] = await serviceOf(triton).repositoryIndex(false);

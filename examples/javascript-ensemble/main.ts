@@ -1,7 +1,10 @@
 import { fileURLToPath } from "node:url";
 import { Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 
-await using triton = new Triton({ modelRepository: fileURLToPath(new URL("../models", import.meta.url)) });
+await using triton = new Triton({
+  extensions: [repository({ modelRepository: fileURLToPath(new URL("../models", import.meta.url)) })],
+});
 await triton.ready();
 
 const lines = ["5.1,3.5,1.4,0.2", "5.5,2.3,3.3,1.0", "7.7,2.6,6.9,2.3"];

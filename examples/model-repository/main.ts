@@ -1,4 +1,5 @@
 import { Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { modelsFolder } from "./models-folder.js";
 
@@ -11,9 +12,9 @@ const measures = [
 ];
 
 await using triton = new Triton({
-  modelRepository: modelsFolder,
-  modelControlMode: "explicit",
-  loadModel: ["flowers"],
+  extensions: [
+    repository({ modelRepository: modelsFolder, modelControlMode: "explicit", loadModel: ["flowers"] }),
+  ],
 });
 await triton.ready();
 for (const { name, version, state } of await serviceOf(triton).repositoryIndex(false)) {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Triton } from "@tritonjs/core";
 import { optimize } from "@tritonjs/perf";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 
 /*
@@ -34,7 +35,7 @@ for (const { name, bytes, fault } of variants) {
 console.log(`chosen: ${choice?.variant.name}`);
 
 // The folder has the model with its configuration, and samples with its answers.
-const triton = new Triton({ modelRepository: join(results, "models") });
+const triton = new Triton({ extensions: [repository({ modelRepository: join(results, "models") })] });
 await triton.ready();
 const { data } = JSON.parse(await readFile(join(results, "models", "stories", "samples.json"), "utf8"));
 const metadata = serviceOf(triton).modelMetadata("stories", "");

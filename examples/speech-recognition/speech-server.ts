@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { gpu } from "@tritonjs/backends/gpu";
 import { Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 
 const folder = (name: string) => fileURLToPath(new URL(`../${name}`, import.meta.url));
 
@@ -13,7 +14,9 @@ export const PIECE = 5120;
 
 /** Opens the models. The tutorial's configurations ask for a GPU, and run without one. */
 export async function openSpeech(): Promise<Triton> {
-  const triton = new Triton({ modelRepository: REPOSITORIES, extensions: [gpu({ fallback: "cpu" })] });
+  const triton = new Triton({
+    extensions: [repository({ modelRepository: REPOSITORIES }), gpu({ fallback: "cpu" })],
+  });
   await triton.ready();
   return triton;
 }

@@ -5,11 +5,12 @@
 import { fileURLToPath } from "node:url";
 import { Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
+import { repository } from "@tritonjs/repository";
 
 const serve = process.argv.includes("--serve");
 // The program is in the folder `dist`.
 const models = fileURLToPath(new URL("../models", import.meta.url));
-await using triton = new Triton({ modelRepository: models });
+await using triton = new Triton({ extensions: [repository({ modelRepository: models })] });
 const { addresses } = await triton.serve({ frontends: [http(serve ? {} : { port: 0 })] });
 const url = `${addresses.http!.url}/v2/models/stories`;
 

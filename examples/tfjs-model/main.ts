@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { tensorflow } from "@tritonjs/backends/tensorflow";
 import { Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 import { modelsFolder } from "./models-folder.js";
 
 const KINDS = ["setosa", "versicolor", "virginica"];
@@ -11,7 +12,7 @@ const measures = [
 ];
 
 // Both models of the folder. They need no configuration, because their files declare everything.
-await using triton = new Triton({ modelRepository: modelsFolder });
+await using triton = new Triton({ extensions: [repository({ modelRepository: modelsFolder })] });
 await triton.ready();
 const { kind } = await triton.infer("flowers-graph", { measures });
 for (const [row, flower] of measures.entries()) {

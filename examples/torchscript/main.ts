@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 
 /*
@@ -15,8 +16,9 @@ const FLOWERS = [
 ];
 
 await using triton = new Triton({
-  modelRepository: fileURLToPath(new URL("../models", import.meta.url)),
-  exitOnError: false,
+  extensions: [
+    repository({ modelRepository: fileURLToPath(new URL("../models", import.meta.url)), exitOnError: false }),
+  ],
 });
 await triton.ready();
 const [model] = await serviceOf(triton).repositoryIndex(false);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Triton } from "@tritonjs/core";
 import { analyze } from "@tritonjs/perf";
+import { repository } from "@tritonjs/repository";
 
 /*
  * A search for the largest batch that gives the highest throughput, and a server with the best configuration.
@@ -31,9 +32,13 @@ console.log(`exit code ${code}`);
 const analysis = JSON.parse(await readFile(join(results, "analysis.json"), "utf8"));
 const [best]: string[] = analysis.results[0].names;
 const triton = new Triton({
-  modelRepository: join(results, "models"),
-  modelControlMode: "explicit",
-  loadModel: [best!],
+  extensions: [
+    repository({
+      modelRepository: join(results, "models"),
+      modelControlMode: "explicit",
+      loadModel: [best!],
+    }),
+  ],
 });
 await triton.ready();
 const { y } = await triton.infer(best!, { x: [[21]] });

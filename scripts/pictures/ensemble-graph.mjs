@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readPrototxt } from "@tritonjs/core/config";
+import { readPrototxt } from "@tritonjs/repository/config";
 import { root } from "../run.mjs";
 import { arrow, box, drawing, label } from "./drawing.mjs";
 

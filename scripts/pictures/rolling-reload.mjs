@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { repository } from "@tritonjs/repository";
 import { bar, drawing, label, timeAxis } from "./drawing.mjs";
 
 const [LOAD_MS, RUN_MS, EVERY_MS, RELOAD_AT, END_MS] = [12, 5, 4, 10, 44];
@@ -54,9 +55,14 @@ async function runReload() {
   try {
     addVersion("1");
     writeFileSync(join(folder, "m", "config.pbtxt"), CONFIG);
-    const options = { modelRepository: folder, modelControlMode: "explicit", logInfo: false };
     const timed = timedBackend(clock, versions, (version) => events.emit(`${version} starts`));
-    const triton = new Triton({ clock, ...options, backends: { timed } });
+    const triton = new Triton({
+      clock,
+      logInfo: false,
+      extensions: [
+        repository({ modelRepository: folder, modelControlMode: "explicit", backends: { timed } }),
+      ],
+    });
     const load = async (version) => {
       const starts = once(events, `${version} starts`);
       const loaded = triton.loadModel("m");

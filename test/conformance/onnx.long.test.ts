@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type OnnxEngine, onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Tensor, Triton, TritonError } from "@tritonjs/core";
 import { type Elements, typedArrayFor } from "@tritonjs/protocol";
+import { repository as withRepository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { SessionData } from "../../packages/backends/src/onnxruntime/onnx-options.js";
@@ -42,12 +43,11 @@ describe("data of ONNX models", () => {
     repository = await RepositoryOnDisk.create({});
     const logger = { error() {}, warn() {}, info() {}, debug() {} };
     triton = new Triton({
-      modelRepository: repository.path,
-      modelControlMode: "explicit",
       httpPort: 0,
       grpcPort: 0,
       metricsPort: 0,
       logger,
+      extensions: [withRepository({ modelRepository: repository.path, modelControlMode: "explicit" })],
     });
     const all = openClients(triton, await triton.serve());
     clients = all.filter(({ way }) => way === "HTTP binary" || way === "gRPC raw");
@@ -239,7 +239,12 @@ describe("operators of ONNX", () => {
         ]),
       ),
     );
-    triton = new Triton({ modelRepository: models.path, httpPort: 0, grpcPort: 0, metricsPort: 0 });
+    triton = new Triton({
+      httpPort: 0,
+      grpcPort: 0,
+      metricsPort: 0,
+      extensions: [withRepository({ modelRepository: models.path })],
+    });
     clients = openClients(triton, await triton.serve());
   }, 300_000);
 

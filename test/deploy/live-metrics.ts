@@ -1,5 +1,6 @@
 import { gpu } from "@tritonjs/backends/gpu";
 import { batch, Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { fakeNvidiaSmi } from "../support/fake-nvidia-smi.js";
 import { identityConfig, RepositoryOnDisk } from "../support/repository-on-disk.js";
@@ -12,9 +13,8 @@ export async function liveMetrics(): Promise<ReadonlyMap<string, ReadonlySet<str
   await using _driver = await fakeNvidiaSmi("echo '0, GPU-a, 50, 1024, 512, 100.0, 700.0'");
   await using models = await RepositoryOnDisk.create({ "m/config.pbtxt": identityConfig(), "m/1/": "" });
   const triton = new Triton({
-    modelRepository: models.path,
     responseCache: { byteSize: 1024 * 1024 },
-    extensions: [gpu()],
+    extensions: [repository({ modelRepository: models.path }), gpu()],
   });
   const model = triton.bind({
     modelName: "double",

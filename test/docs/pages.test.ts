@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import { Triton } from "@tritonjs/core";
 import { VERSION } from "@tritonjs/core/internal";
 import { errorReasons } from "@tritonjs/protocol";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import {
@@ -14,7 +15,7 @@ import {
   BY_PLATFORM,
   CONVERSIONS,
   PACKAGED,
-} from "../../packages/core/src/backends/find-backend.js";
+} from "../../packages/repository/src/backends/find-backend.js";
 import { repositoryRoot } from "../support/repository.js";
 import { RepositoryOnDisk } from "../support/repository-on-disk.js";
 import { documents, relativeLinks } from "./markdown.js";
@@ -431,7 +432,10 @@ output [ { name: "y" data_type: TYPE_FP32 dims: [ 1 ] } ]`,
         [`m/1/${file}`]: "weights",
       });
       const logger = { error() {}, warn() {}, info() {}, debug() {} };
-      await using triton = new Triton({ modelRepository: models.path, exitOnError: false, logger });
+      await using triton = new Triton({
+        logger,
+        extensions: [repository({ modelRepository: models.path, exitOnError: false })],
+      });
       await triton.ready();
       const [row] = await serviceOf(triton).repositoryIndex(false);
       expect(row).toMatchObject({ name: "m", state: "UNAVAILABLE" });

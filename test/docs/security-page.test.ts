@@ -2,7 +2,6 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { MAX_WAITING_BYTES } from "../../packages/core/src/observe/tracing.js";
-import { MAX_OBJECTS } from "../../packages/core/src/repository/cloud-storage.js";
 import { MAX_BYTES } from "../../packages/core/src/system/files.js";
 import { GRPC_DEFAULTS } from "../../packages/grpc/src/index.js";
 import {
@@ -36,6 +35,7 @@ import { MAX_STEPS } from "../../packages/llm/src/structured/grammar-jobs.js";
 import { GRAMMAR_LIMITS, MAX_FORMAT } from "../../packages/llm/src/structured/structured-output.js";
 import * as ofFiles from "../../packages/protocol/src/file-memory.js";
 import { MOST_LEVELS } from "../../packages/protocol/src/json.js";
+import { MAX_OBJECTS } from "../../packages/repository/src/directories/cloud-storage.js";
 import { REQUEST_MEMORY_DEFAULTS } from "../../packages/server/src/service/request-memory.js";
 import { MAX_REGIONS } from "../../packages/server/src/shared-memory/shared-memory.js";
 import { repositoryRoot } from "../support/repository.js";

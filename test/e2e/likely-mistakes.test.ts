@@ -15,6 +15,7 @@ import {
 import { grpc } from "@tritonjs/grpc";
 import { fetchHandler, http, metrics } from "@tritonjs/http";
 import { DATA_TYPES } from "@tritonjs/protocol";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 
@@ -127,7 +128,11 @@ describe("an unknown option", () => {
   const optionsOf = (options: object) => options as never;
   test.each<[string, () => unknown, string]>([
     ["new Triton()", () => open(optionsOf({ port: 1 })), "did you mean 'httpPort'?"],
-    ["new Triton()", () => open(optionsOf({ modelrepository: "m" })), "did you mean 'modelRepository'?"],
+    [
+      "repository()",
+      () => repository(optionsOf({ modelrepository: "m" })),
+      "did you mean 'modelRepository'?",
+    ],
     ["serve()", () => open().serve(optionsOf({ httpPort: 0 })), "it is an option of new Triton()"],
     ["http()", () => http(optionsOf({ prot: 1 })), "did you mean 'port'?"],
     [

@@ -6,6 +6,7 @@ import { batch, groupByValues, sample, Triton } from "@tritonjs/core";
 import type { BytesArray } from "@tritonjs/core/types";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
+import { repository as withRepository } from "@tritonjs/repository";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { identityOnnx, withMetadata } from "../support/onnx-models.js";
 import { RepositoryOnDisk } from "../support/repository-on-disk.js";
@@ -178,7 +179,7 @@ describe("class names of files", () => {
       "written/config.pbtxt": `max_batch_size: 4 input { name: "x" data_type: TYPE_FP32 dims: 2 }
       output { name: "y" data_type: TYPE_FP32 dims: 2 label_filename: "labels.txt" }`,
     });
-    await using triton = new Triton({ modelRepository: repository.path });
+    await using triton = new Triton({ extensions: [withRepository({ modelRepository: repository.path })] });
     triton.bind({ modelName: "bound", inferFunc: onnxruntime({ model }) });
     triton.bind({
       modelName: "given",

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { forest } from "../../examples/custom-backend/tree-backend/index.js";
@@ -58,7 +59,10 @@ describe("the custom backend example", () => {
       '{ "features": 1, "classes": 1, "trees": [5] }',
     );
     const logger = { error() {}, warn() {}, info() {}, debug() {} };
-    await using triton = new Triton({ modelRepository: models, backends: { forest }, logger });
+    await using triton = new Triton({
+      logger,
+      extensions: [repository({ modelRepository: models, backends: { forest } })],
+    });
     await triton.ready().catch(() => {});
     expect((await serviceOf(triton).repositoryIndex(false))[0]!.reason).toMatch(
       /cannot use forest '.*trees.json': a tree names a feature or a class that does not exist/,

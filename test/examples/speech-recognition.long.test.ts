@@ -12,6 +12,7 @@ import { VirtualClock } from "@tritonjs/core/testing";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
 import { openai } from "@tritonjs/llm/openai";
+import { repository as withRepository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import OpenAI, { toFile } from "openai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -74,8 +75,12 @@ describe.skipIf(!hasPython)(`the example speech-recognition${withoutPython}`, ()
   let httpUrl: string;
   let grpcUrl: string;
   beforeAll(async () => {
-    const options = { extensions: [gpu({ fallback: "cpu" })], backendConfig: patientPython };
-    triton = new Triton({ modelRepository: repositories, ...options });
+    triton = new Triton({
+      extensions: [
+        withRepository({ modelRepository: repositories, backendConfig: patientPython }),
+        gpu({ fallback: "cpu" }),
+      ],
+    });
     await triton.ready();
     const { addresses } = await triton.serve({
       frontends: [http({ port: 0 }), grpc({ port: 0 }), openai({ port: 0 })],
@@ -356,9 +361,8 @@ describe.skipIf(!hasPython)(`the example speech-recognition${withoutPython}`, ()
       const clock = new VirtualClock();
       const repository = join(folder, "streaming");
       await using server = new Triton({
-        modelRepository: repository,
-        extensions: [gpu({ fallback: "cpu" })],
         clock,
+        extensions: [withRepository({ modelRepository: repository }), gpu({ fallback: "cpu" })],
       });
       // Deferred calls wait for the clock to settle.
       const played = async <T>(call: Promise<T>): Promise<T> => {
@@ -518,7 +522,9 @@ describe.skipIf(!hasPython)(`the example speech-recognition${withoutPython}`, ()
           ]),
         ),
       });
-      await using server = new Triton({ modelRepository: repository.path, exitOnError: false });
+      await using server = new Triton({
+        extensions: [withRepository({ modelRepository: repository.path, exitOnError: false })],
+      });
       await server.ready().catch(() => {});
       const [row] = await serviceOf(server).repositoryIndex(false);
       if (row!.state !== "READY") return row!.reason ?? "";

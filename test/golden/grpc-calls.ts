@@ -2,7 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "@grpc/grpc-js";
 import { Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
+import { repository } from "@tritonjs/repository";
 import { afterAll, describe } from "vitest";
+import { servedOptions } from "../support/served-options.js";
 import { grpcDifferences } from "./differences/grpc-differences.js";
 import { grpcBehaviours } from "./support/behaviours/grpc-models.js";
 import { ACCESS_TOKEN } from "./support/grpc/access.js";
@@ -62,8 +64,8 @@ export function replayGrpc(frontendThreads = 0): void {
     #withBoundModels(): Triton {
       const triton = new Triton({
         allowClientSharedMemory: true,
-        allowModelFileOverride: true,
         security: { accessToken: ACCESS_TOKEN },
+        extensions: [repository({ allowModelFileOverride: true })],
       });
       bindModels(triton, models, grpcBehaviours);
       return triton;
@@ -79,15 +81,17 @@ export function replayGrpc(frontendThreads = 0): void {
       }
       if (flags.some((flag) => flag.endsWith("that does not exist"))) paths.push(`${paths[0]}-not-there`);
       const wait = async (ms: number) => void (await sleep(ms));
-      return new Triton({
-        ...repositoryOptions(flags),
-        allowClientSharedMemory: true,
-        allowModelFileOverride: true,
-        security: { accessToken: ACCESS_TOKEN },
-        logger: quietLogger,
-        modelRepository: paths,
-        backends: { python: playedPython(pythonOfModels(grpcBehaviours), wait) },
-      });
+      return new Triton(
+        servedOptions({
+          allowModelFileOverride: true,
+          modelRepository: paths,
+          backends: { python: playedPython(pythonOfModels(grpcBehaviours), wait) },
+          ...repositoryOptions(flags),
+          allowClientSharedMemory: true,
+          security: { accessToken: ACCESS_TOKEN },
+          logger: quietLogger,
+        }),
+      );
     }
 
     /** A client for each kind of compression. */

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Triton } from "@tritonjs/core";
 import { type HttpOptions, http, metrics } from "@tritonjs/http";
+import { repository as withRepository } from "@tritonjs/repository";
 import { afterAll, describe } from "vitest";
+import { servedOptions } from "../support/served-options.js";
 import { httpDifferences } from "./differences/http-differences.js";
 import { repositoryBehaviours } from "./support/behaviours/explicit-models.js";
 import { httpBehaviours } from "./support/behaviours/http-models.js";
@@ -38,16 +40,18 @@ export function replayHttp(frontendThreads = 0): void {
   async function playOnRepository(recorded: HttpCase): Promise<PlayedCase> {
     const { server_flags: flags = [] } = recorded;
     const folder = await RepositoryFolder.create(repositoryFiles(modelsOf("explicit")));
-    const triton = new Triton({
-      ...repositoryOptions(flags),
-      allowModelFileOverride: true,
-      security: { accessToken: ACCESS_TOKEN },
-      logger: quietLogger,
-      modelRepository: folder.path,
-      backends: {
-        python: playedPython(pythonOfModels(repositoryBehaviours), async (ms) => void (await sleep(ms))),
-      },
-    });
+    const triton = new Triton(
+      servedOptions({
+        allowModelFileOverride: true,
+        modelRepository: folder.path,
+        backends: {
+          python: playedPython(pythonOfModels(repositoryBehaviours), async (ms) => void (await sleep(ms))),
+        },
+        ...repositoryOptions(flags),
+        security: { accessToken: ACCESS_TOKEN },
+        logger: quietLogger,
+      }),
+    );
     try {
       const { addresses } = await triton.serve({
         frontends: [http({ ...serverOptions(flags), port: 0 })],
@@ -64,8 +68,8 @@ export function replayHttp(frontendThreads = 0): void {
   async function startServer(options: HttpOptions): Promise<{ triton: Triton; addresses: Addresses }> {
     const triton = new Triton({
       allowClientSharedMemory: true,
-      allowModelFileOverride: true,
       security: { accessToken: ACCESS_TOKEN },
+      extensions: [withRepository({ allowModelFileOverride: true })],
     });
     bindModels(triton, models, httpBehaviours);
     const frontends = [http({ ...options, port: 0 }), metrics({ port: 0 })];

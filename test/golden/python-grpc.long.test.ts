@@ -3,6 +3,7 @@ import { Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { afterAll, describe, vi } from "vitest";
 import { hasPython, patientPython, withoutPython } from "../support/python.js";
+import { servedOptions } from "../support/served-options.js";
 import { grpcDifferences } from "./differences/grpc-differences.js";
 import { ACCESS_TOKEN } from "./support/grpc/access.js";
 import { connectTo, type UnaryResult } from "./support/grpc/client.js";
@@ -45,15 +46,17 @@ class PythonServer {
       paths.push(this.#folders[1]!.path);
     }
     if (flags.some((flag) => flag.endsWith("that does not exist"))) paths.push(`${paths[0]}-not-there`);
-    const triton = new Triton({
-      ...repositoryOptions(flags),
-      allowClientSharedMemory: true,
-      allowModelFileOverride: true,
-      security: { accessToken: ACCESS_TOKEN },
-      backendConfig: patientPython,
-      logger: quietLogger,
-      modelRepository: paths,
-    });
+    const triton = new Triton(
+      servedOptions({
+        allowModelFileOverride: true,
+        backendConfig: patientPython,
+        modelRepository: paths,
+        ...repositoryOptions(flags),
+        allowClientSharedMemory: true,
+        security: { accessToken: ACCESS_TOKEN },
+        logger: quietLogger,
+      }),
+    );
     const { addresses } = await triton.serve({ frontends: [grpc({ ...serverOptions(flags), port: 0 })] });
     return { triton, url: addresses.grpc?.url ?? "" };
   }

@@ -1,7 +1,9 @@
 import { Triton } from "@tritonjs/core";
 import { type HttpOptions, http, metrics } from "@tritonjs/http";
+import { repository as withRepository } from "@tritonjs/repository";
 import { afterAll, describe, vi } from "vitest";
 import { hasPython, patientPython, withoutPython } from "../support/python.js";
+import { servedOptions } from "../support/served-options.js";
 import { httpDifferences } from "./differences/http-differences.js";
 import { ACCESS_TOKEN } from "./support/http/access.js";
 import { compareHttpCase } from "./support/http/compare-case.js";
@@ -27,14 +29,16 @@ const models = readModels(modelsOf(undefined));
 async function playOnRepository(recorded: HttpCase): Promise<PlayedCase> {
   const { server_flags: flags = [] } = recorded;
   const folder = await RecordedRepository.create("http/models-explicit", modelsOf("explicit"));
-  const triton = new Triton({
-    ...repositoryOptions(flags),
-    allowModelFileOverride: true,
-    security: { accessToken: ACCESS_TOKEN },
-    backendConfig: patientPython,
-    logger: quietLogger,
-    modelRepository: folder.path,
-  });
+  const triton = new Triton(
+    servedOptions({
+      allowModelFileOverride: true,
+      backendConfig: patientPython,
+      modelRepository: folder.path,
+      ...repositoryOptions(flags),
+      security: { accessToken: ACCESS_TOKEN },
+      logger: quietLogger,
+    }),
+  );
   try {
     const { addresses } = await triton.serve({ frontends: [http({ ...serverOptions(flags), port: 0 })] });
     return await playHttpCase(addresses as unknown as Addresses, recorded);
@@ -70,11 +74,15 @@ class PythonServer {
     const folder = await RecordedRepository.create("http/models", modelsOf(undefined));
     const triton = new Triton({
       allowClientSharedMemory: true,
-      allowModelFileOverride: true,
       security: { accessToken: ACCESS_TOKEN },
-      backendConfig: patientPython,
       logger: quietLogger,
-      modelRepository: folder.path,
+      extensions: [
+        withRepository({
+          allowModelFileOverride: true,
+          backendConfig: patientPython,
+          modelRepository: folder.path,
+        }),
+      ],
     });
     this.#stops.push(
       () => triton.close(),

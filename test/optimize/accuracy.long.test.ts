@@ -6,6 +6,7 @@ import { makeVariant, OnnxModel, prepareModel, writeVariant } from "@tritonjs/ba
 import { Triton } from "@tritonjs/core";
 import { tokenizer } from "@tritonjs/llm";
 import { type OptimizeOptions, type OptimizeResult, optimize } from "@tritonjs/perf";
+import { repository } from "@tritonjs/repository";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseIris } from "../../examples/quickstart/iris/iris-data.js";
 import { WordErrors } from "../../examples/speech-recognition/word-errors.js";
@@ -189,10 +190,9 @@ describe("forms of the speech networks hear the same words", { timeout: 300_000 
     writeFileSync(config, readFileSync(config, "utf8").replace("../../models/", "../../units/"));
     const modelRepository = ["models", "steps"].map((part) => join(place, part));
     await using triton = new Triton({
-      modelRepository,
-      extensions: [gpu({ fallback: "cpu" })],
       logInfo: false,
       logWarning: false,
+      extensions: [repository({ modelRepository }), gpu({ fallback: "cpu" })],
     });
     await triton.ready();
     const count = new WordErrors();

@@ -1,4 +1,5 @@
 import { Triton } from "@tritonjs/core";
+import { repository as withRepository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { expect, it } from "vitest";
 import { readLightgbm } from "../../packages/backends/src/trees/lightgbm.js";
@@ -17,7 +18,7 @@ it("an ensemble of 14,000 steps is checked in a time proportional to its steps",
     "steps/1/": "",
     "steps/config.pbtxt": `platform: "ensemble" ${tensor("input", "t0")} ${tensor("output", "t14000")} ensemble_scheduling { ${steps.join("\n")} }`,
   });
-  await using triton = new Triton({ modelRepository: repository.path });
+  await using triton = new Triton({ extensions: [withRepository({ modelRepository: repository.path })] });
   await triton.ready();
   expect(serviceOf(triton).isModelReady("steps", "")).toBe(true);
 });

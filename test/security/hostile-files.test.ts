@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { InferenceServerClient } from "@tritonjs/client/http";
 import { Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -300,7 +301,7 @@ beforeAll(async () => {
       writeFileSync(join(modelRepository, model, path), content);
   };
   for (const [model, hostile] of Object.entries(FILES)) write(model, hostile);
-  triton = new Triton({ modelRepository, modelControlMode: "explicit" });
+  triton = new Triton({ extensions: [repository({ modelRepository, modelControlMode: "explicit" })] });
   const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
   client = new InferenceServerClient(addresses.http!.url, { accessToken: serviceOf(triton).accessToken! });
   return () => rmSync(modelRepository, { recursive: true });

@@ -1,7 +1,7 @@
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import fastifyCors from "@fastify/cors";
-import { type Frontend, sample, Triton, type TritonOptions } from "@tritonjs/core";
+import { type Frontend, sample, Triton } from "@tritonjs/core";
 import {
   type FetchHandlerOptions,
   fetchHandler,
@@ -16,6 +16,7 @@ import { openAiPlugin, openai } from "@tritonjs/llm/openai";
 import { serviceOf } from "@tritonjs/server";
 import fastify from "fastify";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { type ServedOptions, servedOptions } from "../support/served-options.js";
 
 /*
  * Pages of other sites attack servers that the browser of their visitor can reach. The headers are those of browsers:
@@ -62,13 +63,15 @@ function send(port: number, { method = "POST", path, headers = {}, body = "" }: 
 const statusOf = async (port: number, sent: Sent) => (await send(port, sent))[0];
 
 /** A server whose operations are all open. */
-function openTriton(options: TritonOptions = {}): Triton {
-  const triton = new Triton({
-    modelControlMode: "explicit",
-    security: { restrictedEndpoints: [] },
-    logger: { error() {}, warn() {}, info() {}, debug() {} },
-    ...options,
-  });
+function openTriton(options: ServedOptions = {}): Triton {
+  const triton = new Triton(
+    servedOptions({
+      modelControlMode: "explicit",
+      security: { restrictedEndpoints: [] },
+      logger: { error() {}, warn() {}, info() {}, debug() {} },
+      ...options,
+    }),
+  );
   onTestFinished(() => triton.close());
   triton.bind({
     modelName: "double",

@@ -10,8 +10,8 @@ import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
 import { serviceOf } from "@tritonjs/server";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { DeclaredParameters } from "../../packages/core/src/backends/declared-parameters.js";
-import { BUILT_IN, PACKAGED } from "../../packages/core/src/backends/find-backend.js";
 import { framed, rawCall, rawSession } from "../../packages/grpc/test/support/raw-call.js";
+import { BUILT_IN, PACKAGED } from "../../packages/repository/src/backends/find-backend.js";
 import { repositoryRoot } from "../support/repository.js";
 import { RepositoryOnDisk } from "../support/repository-on-disk.js";
 import { useServer } from "./support/open-server.js";
@@ -260,19 +260,17 @@ describe("the sources", () => {
   /** Files that use the texts of parameters without the table of a backend, with the reasons. */
   const EXEMPT: Readonly<Record<string, string>> = {
     "core/src/backends/declared-parameters.ts": "is the reader",
-    "core/src/backends/find-backend.ts": "adds the environment of a backend directory",
-    "core/src/config/defaults.ts": "writes parameters",
-    "core/src/config/model-config-schema.ts": "is Triton's message",
     "core/src/config/model-options.ts": "reads the parameters of all models, which SHARED_PARAMETERS has",
-    "core/src/config/substitutes.ts": "writes the parameters of the operator's rules",
     "core/src/instance/js-model.ts": "is an example in a comment",
-    "core/src/repository/given-paths.ts": "checks all of them",
-    "core/src/repository/model-repository.ts": "shows what a substitute stands for",
-    "core/src/repository/poll-model.ts": "shows what a substitute stands for",
     "operations/src/on-demand/on-demand-settings.ts":
       "reads the parameters of all models, which its extension declares",
     "operations/src/rollout/rollout-options.ts":
       "reads the parameters of all models, which its extension declares",
+    "repository/src/backends/find-backend.ts": "adds the environment of a backend directory",
+    "repository/src/config/substitutes.ts": "writes the parameters of the operator's rules",
+    "repository/src/directories/given-paths.ts": "checks all of them",
+    "repository/src/loading/poll-model.ts": "shows what a substitute stands for",
+    "repository/src/model-repository.ts": "shows what a substitute stands for",
     "backends/src/classes/index.ts": "hands all parameters to the class of a model",
     "backends/src/classes/model-settings.ts": "writes parameters of settings that are on disk",
     "backends/src/onnxruntime/native/native-values.ts": "has a function of that name",
@@ -282,7 +280,7 @@ describe("the sources", () => {
     "backends/python/tritonjs_torch/settings.py": "reads switches and numbers",
   };
 
-  it.each(["core/src", "operations/src", "backends/src", "backends/python", "llm/src"])(
+  it.each(["core/src", "repository/src", "operations/src", "backends/src", "backends/python", "llm/src"])(
     "read parameters of models by a table only: %s",
     async (folder) => {
       const root = join(repositoryRoot, "packages", folder);

@@ -7,7 +7,7 @@ export class RollingTriton extends Triton {
 
   constructor({ directory, ...options }: TritonOptions & { readonly directory?: string } = {}) {
     const updates = rollouts(directory === undefined ? {} : { directory });
-    super({ ...options, extensions: [updates] });
+    super({ ...options, extensions: [updates, ...(options.extensions ?? [])] });
     this.#updates = updates;
   }
 

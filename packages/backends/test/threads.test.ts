@@ -1,12 +1,13 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { readdirSync, readFileSync } from "node:fs";
-import { type HostPolicy, Triton, type TritonOptions } from "@tritonjs/core";
+import { type HostPolicy, Triton } from "@tritonjs/core";
 import { serviceOf } from "@tritonjs/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { onnxModel } from "../../../examples/onnx-writer/onnx-writer.js";
 import { identityOnnx } from "../../../test/support/onnx-models.js";
 import { outcomeOf } from "../../../test/support/outcome.js";
 import { RepositoryOnDisk } from "../../../test/support/repository-on-disk.js";
+import { type ServedOptions, servedOptions } from "../../../test/support/served-options.js";
 
 describe("threads of a repository model", () => {
   /** Node reports each worker thread that starts. */
@@ -38,7 +39,7 @@ describe("threads of a repository model", () => {
   describe("a repository model", () => {
     it("uses one thread for each instance, including the one that describes the model", async () => {
       await using models = await RepositoryOnDisk.create(files("instance_group [ { count: 3 } ]"));
-      await using triton = new Triton({ ...options, modelRepository: models.path });
+      await using triton = new Triton(servedOptions({ modelRepository: models.path, ...options }));
       await triton.loadModel("m");
       expect(threads).toBe(3);
       expect([...(await triton.infer("m", { x: [[1, 2]] })).y!.data]).toEqual([1, 2]);
@@ -46,7 +47,7 @@ describe("threads of a repository model", () => {
 
     it("reuses the threads of an unloaded model and answers from its own file", async () => {
       await using models = await RepositoryOnDisk.create(files("instance_group [ { count: 1 } ]"));
-      await using triton = new Triton({ ...options, modelRepository: models.path });
+      await using triton = new Triton(servedOptions({ modelRepository: models.path, ...options }));
       await triton.loadModel("m");
       await triton.unloadModel("m");
       const before = threads;
@@ -60,7 +61,7 @@ describe("threads of a repository model", () => {
       const wrong =
         'instance_group [ { count: 1 } ] output [ { name: "z" data_type: TYPE_FP32 dims: [ 2 ] } ]';
       await using models = await RepositoryOnDisk.create(files(wrong));
-      await using triton = new Triton({ ...options, modelRepository: models.path });
+      await using triton = new Triton(servedOptions({ modelRepository: models.path, ...options }));
       expect(await outcomeOf(triton.loadModel("m"))).toContain("unexpected inference output 'z'");
       const before = threads;
       await models.write(files("instance_group [ { count: 1 } ]"));
@@ -78,7 +79,7 @@ describe("threads of a repository model", () => {
         nodes: [{ op: "NoSuchOperator", inputs: ["x"], outputs: ["y"] }],
       });
       await using models = await RepositoryOnDisk.create(files("", broken));
-      await using triton = new Triton({ ...options, modelRepository: models.path });
+      await using triton = new Triton(servedOptions({ modelRepository: models.path, ...options }));
       expect(await outcomeOf(triton.loadModel("m"))).toMatch(/cannot load the ONNX model .*NoSuchOperator/);
       await models.write(files(""));
       await triton.loadModel("m");
@@ -89,7 +90,7 @@ describe("threads of a repository model", () => {
       const webgpu = 'execution_accelerators { gpu_execution_accelerator : [ { name : "webgpu" } ] }';
       const config = `instance_group [ { count: 1 } ] optimization { ${webgpu} }`;
       await using models = await RepositoryOnDisk.create(files(config));
-      await using triton = new Triton({ ...options, modelRepository: models.path });
+      await using triton = new Triton(servedOptions({ modelRepository: models.path, ...options }));
       await triton.loadModel("m");
       expect(threads).toBe(0);
       expect([...(await triton.infer("m", { x: [[1, 2]] })).y!.data]).toEqual([1, 2]);
@@ -140,14 +141,16 @@ const cores = (group: string) => ({
   "cores/1/model.mjs": CORES_JS,
 });
 
-async function serve(files: Record<string, string | Uint8Array>, options: TritonOptions) {
+async function serve(files: Record<string, string | Uint8Array>, options: ServedOptions) {
   const models = await RepositoryOnDisk.create(files);
-  const triton = new Triton({
-    modelRepository: models.path,
-    exitOnError: false,
-    logger: { error() {}, warn() {}, info() {}, debug() {} },
-    ...options,
-  });
+  const triton = new Triton(
+    servedOptions({
+      modelRepository: models.path,
+      exitOnError: false,
+      logger: { error() {}, warn() {}, info() {}, debug() {} },
+      ...options,
+    }),
+  );
   await triton.ready();
   return {
     triton,

@@ -10,6 +10,11 @@ export {
   type ModelLocation,
 } from "./backends/read-model-source.js";
 export { divideOutputs, joinInputs } from "./batch/batch-tensors.js";
+export {
+  AutoCompleteConfig,
+  type AutoCompleteTensor,
+  type CompletionMethod,
+} from "./config/auto-complete-config.js";
 export type {
   Backend,
   BackendFactory,

@@ -64,7 +64,6 @@ export type {
   VariableLengthOptions,
 } from "./config/model-options.js";
 export type { SequenceOptions } from "./config/sequence-options.js";
-export type { Substitute } from "./config/substitutes.js";
 export type { Extension } from "./extension/extension.js";
 export type { Frontend } from "./frontend/frontend.js";
 export type { ServeOptions, ServeResult } from "./frontend/serve-frontends.js";
@@ -74,13 +73,6 @@ export type { QueueSnapshot } from "./model/version-status.js";
 export type { Logger } from "./observe/log.js";
 export type { MetricsConfig } from "./observe/metric-families.js";
 export type { TraceOptions } from "./observe/trace-settings.js";
-export type {
-  ModelFormat,
-  RepositoryAgent,
-  RepositoryAgentAction,
-  RepositoryAgentModel,
-  RepositoryOptions,
-} from "./repository/repository-options.js";
 export { responseParameters, withParameters } from "./request/inference-response.js";
 export type { RequestInfo, SequenceInfo } from "./request-info.js";
 export { sequenceState } from "./request-info.js";

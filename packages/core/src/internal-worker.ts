@@ -4,15 +4,16 @@
  */
 
 export { splitOutputs } from "./batch/batch-tensors.js";
+export { isGenerator, styleOf } from "./callback/infer-func.js";
 export { AutoCompleteConfig, COMPLETION_METHODS, completeBy } from "./config/auto-complete-config.js";
-export { configText } from "./config/config-json.js";
-export { emptyConfig } from "./config/defaults.js";
 export { sequenceTensors } from "./config/sequence-batching.js";
+export { type ModuleOptions, readModule, resolveLibrary } from "./instance/import-callable.js";
 export { Log } from "./observe/log.js";
 export {
   findInstalled,
   importInstalled,
   importPeer,
+  importUnbundled,
   notLoaded,
   requireKoffi,
   unbundledRequire,

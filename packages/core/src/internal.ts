@@ -3,7 +3,13 @@
  */
 
 export { type AskedModel, askWorker } from "./backends/ask-worker.js";
-export { DeclaredParameters, MODEL_DIRECTORY } from "./backends/declared-parameters.js";
+export {
+  DeclaredParameters,
+  MODEL_DIRECTORY,
+  SHARED_PARAMETERS,
+  SUBSTITUTED,
+  useOf,
+} from "./backends/declared-parameters.js";
 export { describeInWorker, readFileInThread } from "./backends/describe-in-worker.js";
 export {
   loadTimeoutMs,
@@ -13,6 +19,7 @@ export {
 } from "./backends/read-model-source.js";
 export { joinInputsIn, type Tensors } from "./batch/batch-tensors.js";
 export { EqualInputsRule, type Payload } from "./batch/payload.js";
+export { bindingOf, moduleProgram } from "./bind/plan-module.js";
 export {
   type InstanceInfo,
   type ModelCaller,
@@ -22,9 +29,7 @@ export {
 } from "./callback/infer-func.js";
 export type { InstancePlace } from "./callback/instance-device.js";
 export { completeStep } from "./config/auto-complete-config.js";
-export { defaultDynamicBatching } from "./config/defaults.js";
-export { type PlannedInstance, planInstances } from "./config/instance-groups.js";
-export { readSubstitutes } from "./config/substitutes.js";
+export type { PlannedInstance } from "./config/instance-groups.js";
 export type { DefaultFrontends } from "./frontend/serve-frontends.js";
 export { withInputs } from "./instance/callback-context.js";
 export { heldByInstance, inlineRequests, nextTurn } from "./instance/inline-executor.js";
@@ -32,6 +37,7 @@ export { InstanceGroup, type InstanceUser } from "./instance/instance-group.js";
 export { type InstanceModel, ModelInstance } from "./instance/model-instance.js";
 export { createRateLimiter, type RateLimiter } from "./instance/rate-limiter.js";
 export { requestedBy, totalRows } from "./instance/run-callable.js";
+export { StepwiseExecutor } from "./instance/stepwise-executor.js";
 export { createScheduler } from "./model/model-version.js";
 export { lineLogger } from "./observe/create-log.js";
 export { acceptFaults, LOG_FORMATS, type LogSubject, runningFields } from "./observe/log.js";
@@ -93,7 +99,14 @@ export {
   type Timer,
 } from "./system/clock.js";
 export { type Linked, LinkedList } from "./system/collections.js";
-export { PRIVATE_DIRECTORY, PRIVATE_FILE } from "./system/files.js";
+export {
+  assertInRepository,
+  dataFilesOf,
+  exists,
+  PRIVATE_DIRECTORY,
+  PRIVATE_FILE,
+  readSmallFile,
+} from "./system/files.js";
 export { residentBytes } from "./system/start-process.js";
 export { type Allocate, copyTensor } from "./tensor-rows.js";
 export { VERSION } from "./version.js";

@@ -87,7 +87,6 @@ export type { CacheUsage } from "./observe/model-families.js";
 export type { RequestArrival } from "./observe/request-trace.js";
 export type { Cut, CutReason, FailureNote } from "./observe/statistics.js";
 export type { TraceLevel, TraceLevelOption, TraceSettings } from "./observe/trace-settings.js";
-export type { BackendConfig } from "./repository/repository-options.js";
 export type { ResponseParameters } from "./request/inference-response.js";
 export type { EvictionListener, EvictionReason, RequestScope } from "./request-info.js";
 export type { HostPolicies } from "./system/host-policy.js";

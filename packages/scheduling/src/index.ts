@@ -2,15 +2,15 @@
  * `@tritonjs/scheduling`: batchers beyond Triton's: deadlines with latency targets, and fair shares.
  */
 
-import {
-  type Batcher,
-  type BatcherOptions,
-  defaultDynamicBatching,
-  type Extension,
-  type InferenceRequest,
-  type UnbatchedModel,
+import type {
+  Batcher,
+  BatcherOptions,
+  Extension,
+  InferenceRequest,
+  UnbatchedModel,
 } from "@tritonjs/core/extension";
 import type { ModelConfig } from "@tritonjs/protocol";
+import { defaultDynamicBatching } from "@tritonjs/protocol/config";
 import { ShareLedger } from "./fair-shares.js";
 import {
   asksForBatcher,

@@ -1,13 +1,13 @@
-import {
-  defaultDynamicBatching,
-  type InferenceRequest,
-  type LateCause,
-  type ModelInstance,
-  type Payload,
-  type SlotPlan,
-  type SlotPlanner,
+import type {
+  InferenceRequest,
+  LateCause,
+  ModelInstance,
+  Payload,
+  SlotPlan,
+  SlotPlanner,
 } from "@tritonjs/core/extension";
 import type { TritonError } from "@tritonjs/protocol";
+import { defaultDynamicBatching } from "@tritonjs/protocol/config";
 import { hopelessError, PATIENCE_MS, STALE_MS } from "./deadline-batching.js";
 import { LateCauses } from "./late-causes.js";
 import type { LearnedTimes } from "./learned-times.js";

@@ -3,13 +3,13 @@ import {
   type Batcher,
   type BatcherOptions,
   DynamicBatchScheduler,
-  defaultDynamicBatching,
   type InferenceRequest,
   type KnownLimits,
   type Scheduler,
   sequenceSlots,
 } from "@tritonjs/core/extension";
 import type { ModelConfig } from "@tritonjs/protocol";
+import { defaultDynamicBatching } from "@tritonjs/protocol/config";
 import { DeadlineBatching } from "./deadline-batching.js";
 import { callerOf, FairShares, ShareLedger } from "./fair-shares.js";
 import { LearnedTimes } from "./learned-times.js";

@@ -1,14 +1,17 @@
-import { Triton, type TritonOptions } from "@tritonjs/core";
+import { Triton } from "@tritonjs/core";
 import type { RequestHandle } from "@tritonjs/core/internal";
 import { serviceOf } from "@tritonjs/server";
 import { onTestFinished, vi } from "vitest";
 import type { Client } from "../../conformance/clients/client.js";
 import { openClients } from "../../conformance/clients/open-clients.js";
+import { type ServedOptions, servedOptions } from "../../support/served-options.js";
 
 /** A Triton on free ports without restrictions, closed after the test. */
-export function openTriton(options: TritonOptions = {}): Triton {
+export function openTriton(options: ServedOptions = {}): Triton {
   const security = { restrictedEndpoints: [] };
-  const triton = new Triton({ httpPort: 0, grpcPort: 0, metricsPort: 0, security, ...options });
+  const triton = new Triton(
+    servedOptions({ httpPort: 0, grpcPort: 0, metricsPort: 0, security, ...options }),
+  );
   onTestFinished(() => triton.close());
   return triton;
 }

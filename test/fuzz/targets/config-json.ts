@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { configFromJson, fieldNotes, fieldProblems, toConfigJson } from "@tritonjs/core/config";
+import { toConfigJson } from "@tritonjs/protocol/config";
+import { configFromJson, fieldNotes, fieldProblems } from "@tritonjs/repository/config";
 import { expectThat, type FuzzTarget, refusalOf } from "../engine/target.js";
 import { text } from "../structures/text.js";
 

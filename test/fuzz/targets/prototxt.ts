@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { readPrototxt, writePrototxt } from "@tritonjs/core/config";
+import { readPrototxt, writePrototxt } from "@tritonjs/repository/config";
 import { expectThat, type FuzzTarget, refusalOf } from "../engine/target.js";
 import { text } from "../structures/text.js";
 

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
 import { fetchHandler } from "@tritonjs/http/fetch";
+import { repository } from "@tritonjs/repository";
 import { expectThat, type FuzzTarget } from "../engine/target.js";
 import { httpMessage } from "../structures/http-message.js";
 import { fetchTarget } from "../support/fetch-target.js";
@@ -26,8 +27,7 @@ export async function open(): Promise<FuzzTarget> {
   const triton = new Triton({
     logger,
     security: { restrictedEndpoints: [] },
-    modelRepository: path,
-    modelControlMode: "explicit",
+    extensions: [repository({ modelRepository: path, modelControlMode: "explicit" })],
   });
   await triton.serve({ frontends: [] });
   const files = () => readdirSync(outer, { recursive: true }).sort().join("\n");

@@ -1,7 +1,7 @@
-import type { RepositoryOptions } from "@tritonjs/core";
+import type { ServedOptions } from "../../support/served-options.js";
 
-/** Turns the flags of a recorded server into options of the model repository. */
-export function repositoryOptions(flags: readonly string[]): RepositoryOptions {
+/** Turns the flags of a recorded server into options of the server and its repository. */
+export function repositoryOptions(flags: readonly string[]): ServedOptions {
   const given = flags.map((flag) => /^--([^=]+)=(.*)$/.exec(flag)).filter((match) => match !== null);
   const values = (name: string) =>
     given.filter(([, flag]) => flag === name).map(([, , value]) => value ?? "");
@@ -25,5 +25,5 @@ export function repositoryOptions(flags: readonly string[]): RepositoryOptions {
     "disableAutoCompleteConfig",
     flags.includes("--disable-auto-complete-config") || flag(last("disable-auto-complete-config")),
   );
-  return options as RepositoryOptions;
+  return options as ServedOptions;
 }

@@ -1,9 +1,10 @@
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
-import { sample, Triton, type TritonOptions } from "@tritonjs/core";
+import { sample, Triton } from "@tritonjs/core";
 import { type GrpcOptions, grpc } from "@tritonjs/grpc";
 import { type HttpOptions, http } from "@tritonjs/http";
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
+import { type ServedOptions, servedOptions } from "../../support/served-options.js";
 
 /** A server under attack, and a check that it serves other clients. */
 export interface AttackedServer {
@@ -17,7 +18,7 @@ export interface AttackedServer {
 }
 
 interface ServerOptions {
-  readonly triton?: TritonOptions;
+  readonly triton?: ServedOptions;
   readonly http?: HttpOptions;
   readonly grpc?: GrpcOptions;
   /** Binds further models. */
@@ -43,7 +44,7 @@ export function useServer(
 
 /** Opens both protocols on free ports, with the model `echo` of any number of BYTES. */
 async function startServer(options: ServerOptions): Promise<AttackedServer> {
-  const triton = new Triton({ security: { restrictedEndpoints: [] }, ...options.triton });
+  const triton = new Triton(servedOptions({ security: { restrictedEndpoints: [] }, ...options.triton }));
   triton.bind({
     modelName: "echo",
     inputs: [{ name: "x", dtype: "BYTES", shape: [-1] }],

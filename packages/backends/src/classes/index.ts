@@ -7,7 +7,7 @@ import {
   type TensorSpec,
   type UnnamedTensorSpec,
 } from "@tritonjs/core";
-import type { AutoCompleteConfig } from "@tritonjs/core/config";
+import type { AutoCompleteConfig } from "@tritonjs/core/backend";
 import type { JsModelClass } from "@tritonjs/core/types";
 import { errorFor, isNdArray, nameByPosition, TritonError } from "@tritonjs/protocol";
 

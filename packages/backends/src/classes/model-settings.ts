@@ -3,7 +3,6 @@ import { copyFile, link, mkdir, mkdtemp, readFile, realpath, rm, stat, writeFile
 import { tmpdir } from "node:os";
 import { basename, extname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { ModelFormat } from "@tritonjs/core";
 import {
   errorFor,
   isDataType,
@@ -11,6 +10,7 @@ import {
   toConfigDataType,
   unknownDataTypeText,
 } from "@tritonjs/protocol";
+import type { ModelFormat } from "@tritonjs/repository";
 
 /** A class in a file, as `--model` and `implementation` of a `model-settings.json` name it. */
 interface ClassReference {
@@ -62,7 +62,9 @@ interface Settings {
  *
  * @example
  * ```ts
- * const triton = new Triton({ modelRepository: "models", modelFormats: [modelSettings()] });
+ * const triton = new Triton({
+ *   extensions: [repository({ modelRepository: "models", modelFormats: [modelSettings()] })],
+ * });
  * ```
  */
 export function modelSettings(): ModelFormat {

@@ -1,4 +1,4 @@
-import type { AutoCompleteConfig } from "@tritonjs/core/config";
+import type { AutoCompleteConfig } from "@tritonjs/core/backend";
 import { completeStep } from "@tritonjs/core/internal";
 import {
   errorFor,

@@ -7,11 +7,11 @@ import type {
   ModelDescription,
   WorkerProgram,
 } from "@tritonjs/core/backend";
+import { planInstances } from "@tritonjs/core/extension";
 import {
   describeInWorker,
   type InstancePlace,
   OpenedWorker,
-  planInstances,
   prepareWorkers,
   WorkerExecutor,
 } from "@tritonjs/core/internal";

@@ -7,8 +7,6 @@ import {
   AutoCompleteConfig,
   COMPLETION_METHODS,
   completeBy,
-  configText,
-  emptyConfig,
   Log,
   realClock,
 } from "@tritonjs/core/internal/worker";
@@ -20,6 +18,7 @@ import {
   type TensorSpec,
   TritonError,
 } from "@tritonjs/protocol";
+import { configText, emptyConfig } from "@tritonjs/protocol/config";
 import { type FromPython, writeError } from "./messages.js";
 import { PythonSession, type PythonSettings } from "./python-session.js";
 

@@ -5,10 +5,11 @@ import { basename, dirname, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
-import type { RepositoryAgent, RepositoryAgentAction, RepositoryAgentModel } from "@tritonjs/core";
 import type { Backend, BackendFactory } from "@tritonjs/core/backend";
-import { configText, type Log, startProcess } from "@tritonjs/core/internal/worker";
+import { type Log, startProcess } from "@tritonjs/core/internal/worker";
 import { assertOptions, errorFor, optionTypes, TritonError } from "@tritonjs/protocol";
+import { configText } from "@tritonjs/protocol/config";
+import type { RepositoryAgent, RepositoryAgentAction, RepositoryAgentModel } from "@tritonjs/repository";
 import {
   assertPythonCanRun,
   configParameters,

@@ -1,5 +1,5 @@
 import type { Execution, ExecutorContext } from "@tritonjs/core/backend";
-import { configText, sequenceFlags, sequenceOfFlags } from "@tritonjs/core/internal/worker";
+import { sequenceFlags, sequenceOfFlags } from "@tritonjs/core/internal/worker";
 import {
   type ErrorCode,
   errorReasons,
@@ -9,6 +9,7 @@ import {
   type ParameterValue,
   TritonError,
 } from "@tritonjs/protocol";
+import { configText } from "@tritonjs/protocol/config";
 import { FrameBody, type MemoryDescription, type PythonTensor } from "./frames.js";
 import type { PythonGpuMemory } from "./gpu-memory.js";
 

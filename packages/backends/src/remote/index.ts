@@ -1,4 +1,5 @@
 import type {
+  AutoCompleteConfig,
   Backend,
   BackendFactory,
   Executor,
@@ -6,7 +7,6 @@ import type {
   ModelDescription,
   ModelFiles,
 } from "@tritonjs/core/backend";
-import type { AutoCompleteConfig } from "@tritonjs/core/config";
 import { DeclaredParameters, wrongParameter } from "@tritonjs/core/internal";
 import { definedMembers, errorFor, toConfigDataType } from "@tritonjs/protocol";
 import { RemoteExecutor } from "./remote-executor.js";

@@ -14,8 +14,8 @@ import {
   readFileInThread,
   wrongParameter,
 } from "@tritonjs/core/internal";
-import { emptyConfig } from "@tritonjs/core/internal/worker";
 import { assertOptions, definedMembers, errorFor, type Isolation } from "@tritonjs/protocol";
+import { emptyConfig } from "@tritonjs/protocol/config";
 import { read } from "./quick-description.js";
 import {
   findRuntime,

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { modelSettings } from "@tritonjs/backends/classes";
 import { Tensor, Triton } from "@tritonjs/core";
+import { repository as withRepository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
@@ -142,10 +143,14 @@ beforeAll(async () => {
     "same/model-settings.json": "{",
   });
   triton = new Triton({
-    modelRepository: repository.path,
-    modelFormats: [modelSettings()],
-    exitOnError: false,
     logError: false,
+    extensions: [
+      withRepository({
+        modelRepository: repository.path,
+        modelFormats: [modelSettings()],
+        exitOnError: false,
+      }),
+    ],
   });
   await triton.ready().catch(() => {});
 });

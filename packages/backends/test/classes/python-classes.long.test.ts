@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { modelSettings } from "@tritonjs/backends/classes";
 import { Triton } from "@tritonjs/core";
+import { repository as withRepository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { afterEach, describe, expect, it } from "vitest";
 import { hasPython, patientPython, pythonProgram, withoutPython } from "../../../../test/support/python.js";
@@ -19,11 +20,15 @@ async function serve(files: RepositoryFiles, prepare?: (path: string) => void): 
   repository = await RepositoryOnDisk.create(files);
   prepare?.(repository.path);
   triton = new Triton({
-    modelRepository: repository.path,
-    modelFormats: [modelSettings()],
-    exitOnError: false,
     logError: false,
-    backendConfig: patientPython,
+    extensions: [
+      withRepository({
+        modelRepository: repository.path,
+        modelFormats: [modelSettings()],
+        exitOnError: false,
+        backendConfig: patientPython,
+      }),
+    ],
   });
   await triton.ready().catch(() => {});
   return triton;

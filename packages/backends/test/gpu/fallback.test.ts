@@ -1,4 +1,5 @@
 import { batch, Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
@@ -8,10 +9,8 @@ const onGpus = (groups: string) => `${identityConfig()}\ninstance_group [ ${grou
 
 function serverOf(models: string, options: GpuOptions, warnings: string[]): Triton {
   return new Triton({
-    extensions: [gpu(options)],
-    modelRepository: models,
-    exitOnError: false,
     logger: { error() {}, warn: (text) => void warnings.push(text), info() {}, debug() {} },
+    extensions: [repository({ modelRepository: models, exitOnError: false }), gpu(options)],
   });
 }
 

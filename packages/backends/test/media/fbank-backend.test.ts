@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { audio } from "@tritonjs/backends/media";
 import { Triton } from "@tritonjs/core";
+import { repository as withRepository } from "@tritonjs/repository";
 import ndarray from "ndarray";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
@@ -194,7 +195,7 @@ parameters { key: "features" value: { string_value: "fbank" } }`;
       "features/config.pbtxt": config,
       "features/1/": "",
     });
-    await using server = new Triton({ modelRepository: repository.path });
+    await using server = new Triton({ extensions: [withRepository({ modelRepository: repository.path })] });
     const outputs = await server.infer("features", { wav: [[...speech]], wav_lens: [[speech.length]] });
     expect(outputs.speech!.shape).toEqual([1, cases[0]!.frames, 80]);
     expect(outputs.speech_lengths!.get(0, 0)).toBe(cases[0]!.frames);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { image } from "@tritonjs/backends/media";
 import { Triton } from "@tritonjs/core";
 import { float16ToFloat32 } from "@tritonjs/protocol";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import ndarray from "ndarray";
 import sharp from "sharp";
@@ -462,10 +463,14 @@ async function serving(steps: string | undefined) {
     ...(steps === undefined ? {} : { "m/1/steps.json": steps }),
   });
   const triton = new Triton({
-    modelRepository: models.path,
-    substitutes: [{ backend: "dali", use: { backend: "image", file: "steps.json" } }],
-    exitOnError: false,
     logger: SILENT,
+    extensions: [
+      repository({
+        modelRepository: models.path,
+        substitutes: [{ backend: "dali", use: { backend: "image", file: "steps.json" } }],
+        exitOnError: false,
+      }),
+    ],
   });
   await triton.ready();
   return {

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { InferenceServerClient } from "@tritonjs/client/http";
 import { Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
+import { repository as withRepository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { repositoryRoot } from "../../../../test/support/repository.js";
@@ -18,7 +19,9 @@ const parameters = (all: Readonly<Record<string, string>>) =>
 
 async function serving(files: RepositoryFiles, run: (triton: Triton) => Promise<void>): Promise<void> {
   await using repository = await RepositoryOnDisk.create(files);
-  await using triton = new Triton({ modelRepository: repository.path, exitOnError: false });
+  await using triton = new Triton({
+    extensions: [withRepository({ modelRepository: repository.path, exitOnError: false })],
+  });
   await triton.ready().catch(() => {});
   await run(triton);
 }
@@ -184,7 +187,7 @@ let client: InferenceServerClient;
 
 beforeAll(async () => {
   repository = await RepositoryOnDisk.create(files);
-  triton = new Triton({ modelRepository: repository.path });
+  triton = new Triton({ extensions: [withRepository({ modelRepository: repository.path })] });
   const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
   client = new InferenceServerClient(addresses.http!.url);
 });

@@ -5,6 +5,7 @@ import { type TensorSpec, Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
 import { toConfigDataType } from "@tritonjs/protocol";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import {
@@ -69,7 +70,10 @@ async function served<T>(
 ) {
   await using models = await RepositoryOnDisk.create(files);
   const logger = { error() {}, warn() {}, info() {}, debug() {} };
-  await using triton = new Triton({ modelRepository: models.path, logger, exitOnError: false });
+  await using triton = new Triton({
+    logger,
+    extensions: [repository({ modelRepository: models.path, exitOnError: false })],
+  });
   await triton.ready().catch(() => {});
   return await use(triton, models.path);
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Triton, TritonError } from "@tritonjs/core";
+import { repository as withRepository } from "@tritonjs/repository";
 import { describe, expect, it } from "vitest";
 import { roundsOnnx } from "../../../../test/support/onnx-models.js";
 import { outcomesOf } from "../../../../test/support/outcome.js";
@@ -44,10 +45,14 @@ describe("the engine 'native'", () => {
         instance_group [ { count: 3 kind: KIND_CPU } ] parameters [ ${parameters.join(", ")} ]`,
     });
     const triton = new Triton({
-      modelRepository: repository.path,
-      modelControlMode: "explicit",
-      loadModel: ["rounds"],
       exitTimeoutSecs: 0,
+      extensions: [
+        withRepository({
+          modelRepository: repository.path,
+          modelControlMode: "explicit",
+          loadModel: ["rounds"],
+        }),
+      ],
     });
     await triton.ready();
     const codes = new Map<string, number>();

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { type OnnxRuntimeOptions, onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { type DataType, Triton } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { repository as withRepository } from "@tritonjs/repository";
 import { afterAll, describe, expect, it } from "vitest";
 import { type OnnxNode, type OnnxValue, onnxModel } from "../../../../examples/onnx-writer/onnx-writer.js";
 import { irisModel } from "../../../../test/support/iris.js";
@@ -299,8 +300,12 @@ describe("a model of a repository", () => {
     const clock = new VirtualClock();
     await using server = new Triton({
       clock,
-      modelRepository: repository.path,
-      backendConfig: { onnxruntime: { engine: "auto" } },
+      extensions: [
+        withRepository({
+          modelRepository: repository.path,
+          backendConfig: { onnxruntime: { engine: "auto" } },
+        }),
+      ],
     });
     await server.ready();
     expect(await outcomeOn(clock, 50, server.infer("parameter", { x: [[1e9]] }))).toMatch(

@@ -5,6 +5,7 @@ import { pathToFileURL } from "node:url";
 import { type OnnxRuntimeOptions, onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { batch, type Logger, type ModelHandle, type ModelOptions, Triton } from "@tritonjs/core";
 import { VirtualClock } from "@tritonjs/core/testing";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { onnxModel } from "../../../../examples/onnx-writer/onnx-writer.js";
@@ -414,7 +415,10 @@ describe("models that cannot be loaded", () => {
     it("is logged once with its place, and its readiness has the reason", async () => {
       await using models = await RepositoryOnDisk.create({ ...good, ...broken });
       const logger = new ErrorLines();
-      triton = new Triton({ logger, modelRepository: models.path, exitOnError: false });
+      triton = new Triton({
+        logger,
+        extensions: [repository({ modelRepository: models.path, exitOnError: false })],
+      });
       await triton.ready();
       const place = `${pathToFileURL(join(models.path, "m/1/model.js"))}:3:1`;
       expect(logger.lines.filter((line) => line.includes("'m' version 1"))).toEqual([
@@ -431,7 +435,11 @@ describe("models that cannot be loaded", () => {
       await using models = await RepositoryOnDisk.create(good);
       const clock = new VirtualClock();
       const logger = new ErrorLines();
-      triton = new Triton({ clock, logger, modelRepository: models.path, modelControlMode: "poll" });
+      triton = new Triton({
+        clock,
+        logger,
+        extensions: [repository({ modelRepository: models.path, modelControlMode: "poll" })],
+      });
       await triton.ready();
       await models.write({ "late/config.pbtxt": "oops", ...broken });
       while (logger.lines.length < 2) await clock.advance(15_000);
@@ -448,7 +456,10 @@ describe("models that cannot be loaded", () => {
 
     it("is logged when nobody awaits the start, also for a repository that does not exist", async () => {
       const logger = new ErrorLines();
-      triton = new Triton({ logger, modelRepository: "/there/is/no/such/folder" });
+      triton = new Triton({
+        logger,
+        extensions: [repository({ modelRepository: "/there/is/no/such/folder" })],
+      });
       await logger.until(1);
       expect(logger.lines[0]).toContain("/there/is/no/such/folder");
       expect(await outcomeOf(triton.ready())).toContain("/there/is/no/such/folder");
@@ -458,7 +469,10 @@ describe("models that cannot be loaded", () => {
     it("is logged once for an explicit load, whose caller gets the error too", async () => {
       await using models = await RepositoryOnDisk.create({ ...good, ...broken });
       const logger = new ErrorLines();
-      triton = new Triton({ logger, modelRepository: models.path, modelControlMode: "explicit" });
+      triton = new Triton({
+        logger,
+        extensions: [repository({ modelRepository: models.path, modelControlMode: "explicit" })],
+      });
       expect(await outcomeOf(triton.loadModel("m"))).toContain("SyntaxError at ");
       expect(logger.lines).toHaveLength(1);
     });

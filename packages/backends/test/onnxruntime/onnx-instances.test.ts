@@ -7,6 +7,7 @@ import { type OnnxSession, onnxruntime, openSession } from "@tritonjs/backends/o
 import { openTensorflow } from "@tritonjs/backends/tensorflow";
 import { batch, Triton, type TritonOptions } from "@tritonjs/core";
 import type { InstancePlace } from "@tritonjs/core/types";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import fc from "fast-check";
 import ndarray from "ndarray";
@@ -438,7 +439,10 @@ describe("class names in config.json of Hugging Face", () => {
       "m/1/model.onnx": identityOnnx("FLOAT", ["batch_size", 2]),
     });
     await symlink(join(folder, "config.json"), join(models.path, "m/1/config.json"));
-    await using triton = new Triton({ modelRepository: models.path, exitOnError: false, logger: SILENT });
+    await using triton = new Triton({
+      logger: SILENT,
+      extensions: [repository({ modelRepository: models.path, exitOnError: false })],
+    });
     await triton.ready().catch(() => {});
     const [row] = await serviceOf(triton).repositoryIndex(false);
     expect(row?.reason).toMatch(/config\.json leads out of .* through a symbolic link/);

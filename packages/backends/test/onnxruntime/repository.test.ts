@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { type ModelConfig, Triton } from "@tritonjs/core";
-import { inspectRepository } from "@tritonjs/core/config";
+import { repository } from "@tritonjs/repository";
+import { inspectRepository } from "@tritonjs/repository/config";
 import { serviceOf } from "@tritonjs/server";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -15,6 +16,7 @@ import { irisModel } from "../../../../test/support/iris.js";
 import { identityOnnx } from "../../../../test/support/onnx-models.js";
 import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";
 import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
+import { servedOptions } from "../../../../test/support/served-options.js";
 import { thrownText } from "../../../core/test/support/requests.js";
 import { describeOnnxModel } from "../../src/onnxruntime/describe-onnx-model.js";
 
@@ -35,7 +37,10 @@ async function load(config: string, file: Uint8Array = identity) {
   const lines: string[] = [];
   const take = (line: string) => void lines.push(line);
   const logger = { error: take, warn: take, info() {}, debug() {} };
-  await using triton = new Triton({ modelRepository: models.path, logger, exitOnError: false });
+  await using triton = new Triton({
+    logger,
+    extensions: [repository({ modelRepository: models.path, exitOnError: false })],
+  });
   await triton.ready().catch(() => {});
   const [row] = await serviceOf(triton).repositoryIndex(false);
   const answer = row?.state === "READY" ? [...(await triton.infer("m", { x: [[1, 2]] })).y!.data] : [];
@@ -87,7 +92,10 @@ describe("external weights of an ONNX model", () => {
       "folder/1/model.onnx/data/w.bin": bytes,
     });
     const logger = { error() {}, warn() {}, info() {}, debug() {} };
-    await using triton = new Triton({ modelRepository: models.path, logger, exitOnError: false });
+    await using triton = new Triton({
+      logger,
+      extensions: [repository({ modelRepository: models.path, exitOnError: false })],
+    });
     await triton.ready();
     for (const name of ["plain", "folder"]) {
       expect([...(await triton.infer(name, { x: [[1, 2]] })).y!.data]).toEqual([11, 22]);
@@ -140,7 +148,9 @@ async function reasonFor(config: string, options: object = {}): Promise<string> 
     "m/1/model.onnx": iris,
   });
   const logger = { error() {}, warn() {}, info() {}, debug() {} };
-  await using triton = new Triton({ modelRepository: models.path, exitOnError: false, logger, ...options });
+  await using triton = new Triton(
+    servedOptions({ modelRepository: models.path, exitOnError: false, logger, ...options }),
+  );
   await triton.ready();
   return (await serviceOf(triton).repositoryIndex(false))[0]!.reason ?? "";
 }
@@ -233,7 +243,10 @@ async function serve<T>(
   const log: string[] = [];
   const take = (line: string) => void log.push(line);
   const logger = { error: take, warn: take, info() {}, debug() {} };
-  await using triton = new Triton({ modelRepository: models.path, logger, exitOnError: false });
+  await using triton = new Triton({
+    logger,
+    extensions: [repository({ modelRepository: models.path, exitOnError: false })],
+  });
   await triton.ready().catch(() => {});
   return await use(triton, log);
 }

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { gpu } from "@tritonjs/backends/gpu";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { type Logger, Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
+import { readPrototxt } from "@tritonjs/repository/config";
 import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { onnxModel } from "../../../../examples/onnx-writer/onnx-writer.js";
@@ -11,7 +13,6 @@ import { fakeNvidiaSmi, gpuList } from "../../../../test/support/fake-nvidia-smi
 import { identityOnnx } from "../../../../test/support/onnx-models.js";
 import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
-import { readPrototxt } from "../../../core/src/config/prototxt.js";
 import { nativeOnly, onnxOptionsOf, providersForWorker } from "../../src/onnxruntime/onnx-options.js";
 import { needsProcess, providersFor, sessionOptions } from "../../src/onnxruntime/ort-session.js";
 
@@ -193,10 +194,14 @@ describe("precisions of a model", () => {
       "m/1/model.onnx": model,
     });
     await using triton = new Triton({
-      modelRepository: models.path,
-      backendConfig: { onnxruntime: { "optimization-cache": folder } },
       logger: { error() {}, warn() {}, info() {}, debug() {} },
-      exitOnError: false,
+      extensions: [
+        repository({
+          modelRepository: models.path,
+          backendConfig: { onnxruntime: { "optimization-cache": folder } },
+          exitOnError: false,
+        }),
+      ],
     });
     await triton.ready().catch(() => {});
     const [row] = await serviceOf(triton).repositoryIndex(false);
@@ -357,10 +362,8 @@ describe.skipIf(process.platform === "win32")("on a machine without a GPU", () =
     await using _ = await fakeNvidiaSmi('echo "No devices were found"; exit 6');
     const warnings: string[] = [];
     await using triton = new Triton({
-      modelRepository: models.path,
-      exitOnError: false,
       logger: keeping(warnings),
-      extensions: [gpu()],
+      extensions: [repository({ modelRepository: models.path, exitOnError: false }), gpu()],
     });
     await triton.ready();
     const index = await serviceOf(triton).repositoryIndex(false);
@@ -440,10 +443,8 @@ beforeAll(async () => {
   });
   const write = (message: string) => void lines.push(message);
   triton = new Triton({
-    modelRepository: models.path,
-    exitOnError: false,
-    extensions: [gpu({ numbers: [0] })],
     logger: { error: write, warn: write, info: write, debug: write },
+    extensions: [repository({ modelRepository: models.path, exitOnError: false }), gpu({ numbers: [0] })],
   });
   await triton.ready();
 });

@@ -2,6 +2,7 @@ import { type OnnxRuntimeOptions, onnxruntime } from "@tritonjs/backends/onnxrun
 import { batch, type ModelConfig, type TensorSpec, Triton, TritonError } from "@tritonjs/core";
 import { VirtualClock, withSchedulerDelay } from "@tritonjs/core/testing";
 import type { SequenceStateOption } from "@tritonjs/core/types";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { onnxModel } from "../../../../examples/onnx-writer/onnx-writer.js";
@@ -164,7 +165,8 @@ describe("padded inputs", () => {
     const logger = { error() {}, warn() {}, info() {}, debug() {} };
     await using triton = withSchedulerDelay(
       { requests: 2 },
-      () => new Triton({ modelRepository: files.path, logger, exitOnError: false }),
+      () =>
+        new Triton({ logger, extensions: [repository({ modelRepository: files.path, exitOnError: false })] }),
     );
     await triton.ready().catch(() => {});
     const [row] = await serviceOf(triton).repositoryIndex(false);

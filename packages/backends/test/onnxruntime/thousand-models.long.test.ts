@@ -1,5 +1,6 @@
 import { Triton } from "@tritonjs/core";
 import { modelsOnDemand } from "@tritonjs/operations/on-demand";
+import { repository as withRepository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { onnxModel } from "../../../../examples/onnx-writer/onnx-writer.js";
@@ -36,9 +37,11 @@ beforeAll(async () => {
   repository = await RepositoryOnDisk.create(Object.fromEntries(files));
   rssBefore = process.memoryUsage.rss();
   triton = new Triton({
-    modelRepository: repository.path,
-    extensions: [modelsOnDemand({ loadOnDemand: true, modelMemoryBudgetMb: BUDGET_MB })],
     logger: { error() {}, warn() {}, info() {}, debug() {} },
+    extensions: [
+      withRepository({ modelRepository: repository.path }),
+      modelsOnDemand({ loadOnDemand: true, modelMemoryBudgetMb: BUDGET_MB }),
+    ],
   });
   await triton.ready();
 });

@@ -4,6 +4,7 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Program } from "../../../../test/support/program.js";
 import { hasPython, pythonProgram, withoutPython } from "../../../../test/support/python.js";
@@ -48,10 +49,10 @@ class Environments implements AsyncDisposable {
       if (place !== undefined) this.places.push(place);
     };
     this.triton = new Triton({
-      modelRepository: files.path,
-      modelControlMode: "explicit",
-      exitOnError: false,
       logger: { ...quiet, info },
+      extensions: [
+        repository({ modelRepository: files.path, modelControlMode: "explicit", exitOnError: false }),
+      ],
     });
   }
 

@@ -1,4 +1,5 @@
 import { Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasPython, patientPython, withoutPython } from "../../../../test/support/python.js";
@@ -85,11 +86,15 @@ describe.skipIf(!hasPython)(`models of Python backends${withoutPython}`, () => {
     });
     const write = (message: string) => void lines.push(message);
     triton = new Triton({
-      modelRepository: models.path,
-      backendDirectory: backends.path,
-      exitOnError: false,
-      backendConfig: { ...patientPython, llm: { executable: process.env.TRITONJS_PYTHON ?? "python3" } },
       logger: { error: write, warn: write, info: write, debug: write },
+      extensions: [
+        repository({
+          modelRepository: models.path,
+          backendDirectory: backends.path,
+          exitOnError: false,
+          backendConfig: { ...patientPython, llm: { executable: process.env.TRITONJS_PYTHON ?? "python3" } },
+        }),
+      ],
     });
     await triton.ready();
   });

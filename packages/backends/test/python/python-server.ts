@@ -1,4 +1,4 @@
-import { Tensor, Triton, TritonError, type TritonOptions } from "@tritonjs/core";
+import { Tensor, Triton, TritonError } from "@tritonjs/core";
 import { serviceOf } from "@tritonjs/server";
 import { patientPython } from "../../../../test/support/python.js";
 import { type RepositoryFiles, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
@@ -31,6 +31,7 @@ def y(values):
 `;
 
 import { sendRequest } from "../../../../test/support/send-request.js";
+import { type ServedOptions, servedOptions } from "../../../../test/support/served-options.js";
 
 /** The class of a model, built from the bodies of its methods. */
 export function modelClass(methods: string): string {
@@ -57,7 +58,7 @@ export class PythonServer implements AsyncDisposable {
 
   private constructor(
     private readonly repository: RepositoryOnDisk,
-    options: TritonOptions,
+    options: ServedOptions,
   ) {
     const write = (message: string, about?: object) => {
       this.lines.push(message);
@@ -65,19 +66,21 @@ export class PythonServer implements AsyncDisposable {
       for (const listener of this.#listeners) listener();
     };
     const logger = { takesSubjects: true, error: write, warn: write, info: write, debug: write };
-    this.triton = new Triton({
-      logger,
-      modelRepository: repository.path,
-      exitOnError: false,
-      backendConfig: patientPython,
-      ...options,
-    });
+    this.triton = new Triton(
+      servedOptions({
+        modelRepository: repository.path,
+        exitOnError: false,
+        backendConfig: patientPython,
+        logger,
+        ...options,
+      }),
+    );
   }
 
   /** Resolves when each model has loaded or failed to load. */
   static async start(
     models: Readonly<Record<string, PythonModel>>,
-    options: TritonOptions = {},
+    options: ServedOptions = {},
   ): Promise<PythonServer> {
     const server = new PythonServer(await RepositoryOnDisk.create(pythonFiles(models)), options);
     await server.triton.ready();

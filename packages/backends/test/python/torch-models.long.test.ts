@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
@@ -92,12 +93,15 @@ describe.skipIf(!hasTorch)(`models of the backend pytorch${withoutTorch}`, () =>
     }
     const write = (message: string) => void lines.push(message);
     triton = new Triton({
-      modelRepository: models.path,
-      exitOnError: false,
-      // The import of torch takes seconds.
-      modelLoadThreadCount: 2,
-      backendConfig: patientPython,
       logger: { error: write, warn: write, info: write, debug: write },
+      extensions: [
+        repository({
+          modelRepository: models.path,
+          exitOnError: false,
+          modelLoadThreadCount: 2,
+          backendConfig: patientPython,
+        }),
+      ],
     });
     await triton.ready();
   }, 600_000);
@@ -226,10 +230,14 @@ describe.skipIf(!hasPython)(`a model of the backend pytorch without torch${witho
     try {
       const logger = { error() {}, warn() {}, info() {}, debug() {} };
       await using triton = new Triton({
-        modelRepository: models.path,
-        modelControlMode: "explicit",
-        backendConfig: patientPython,
         logger,
+        extensions: [
+          repository({
+            modelRepository: models.path,
+            modelControlMode: "explicit",
+            backendConfig: patientPython,
+          }),
+        ],
       });
       expect(await outcomeOf(triton.loadModel("m"))).toMatch(
         /the backend 'pytorch' of model 'm' needs the Python module 'torch', which .* \(Python 3[\d.]+\) cannot import: install it/,

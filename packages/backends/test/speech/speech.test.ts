@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type CtcDecoderOptions, ctcDecoder } from "@tritonjs/backends/media";
 import { batch, Triton } from "@tritonjs/core";
+import { repository as withRepository } from "@tritonjs/repository";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";
@@ -231,7 +232,7 @@ output [ { name: "TEXT" data_type: TYPE_STRING dims: [ 1 ] } ]`;
       "text/config.pbtxt": config,
       "text/1/units.txt": units,
     });
-    await using server = new Triton({ modelRepository: repository.path });
+    await using server = new Triton({ extensions: [withRepository({ modelRepository: repository.path })] });
     expect(textOf((await server.infer("text", goodDays)).TEXT)).toBe("good day");
   });
 });

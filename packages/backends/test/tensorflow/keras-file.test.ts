@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as tf from "@tensorflow/tfjs";
 import { Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { strToU8, zipSync } from "fflate";
 import * as hdf5 from "h5wasm";
@@ -251,7 +252,7 @@ describe("an .h5 file", () => {
   it("is served from a repository by the name of its file alone", async () => {
     mkdirSync(join(directory, "m/1"), { recursive: true });
     await writeH5("m/1/model.h5", KERAS_2);
-    const triton = new Triton({ modelRepository: directory, logInfo: false });
+    const triton = new Triton({ logInfo: false, extensions: [repository({ modelRepository: directory })] });
     await triton.ready();
     expect(serviceOf(triton).modelConfig("m", "")).toMatchObject({
       platform: "tensorflow_tfjs",

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import * as tf from "@tensorflow/tfjs";
 import { tensorflow } from "@tritonjs/backends/tensorflow";
 import { type TensorSpec, Triton } from "@tritonjs/core";
+import { repository as withRepository } from "@tritonjs/repository";
 import { type InferenceService, serviceOf } from "@tritonjs/server";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
@@ -215,7 +216,10 @@ async function compare(network: Network, form: Form): Promise<number> {
   const { metadata, inputs, answer } = await sample;
   const model = readGraphModel(source);
   const { repository, nameOf } = await writeRepository(network, form, { model, metadata });
-  await using triton = new Triton({ modelRepository: repository, logger: quiet });
+  await using triton = new Triton({
+    logger: quiet,
+    extensions: [withRepository({ modelRepository: repository })],
+  });
   await triton.ready();
   const renamed = <T>(values: Readonly<Record<string, T>>) =>
     Object.fromEntries(Object.entries(values).map(([key, value]) => [nameOf(key), value]));
@@ -256,7 +260,10 @@ describe.skipIf(!isReached)(`networks of npm packages without TensorFlow${note}`
     const { repository } = await writeRepository(BROKEN, "tensorflow_savedmodel", {
       model: readGraphModel(source),
     });
-    await using triton = new Triton({ modelRepository: repository, logger: quiet });
+    await using triton = new Triton({
+      logger: quiet,
+      extensions: [withRepository({ modelRepository: repository })],
+    });
     await triton.ready();
     const metadata = serviceOf(triton).modelMetadata(BROKEN.name, "");
     expect(metadata).toMatchObject({ inputs: [{ name: "inputs", datatype: "BYTES" }] });

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { tensorflow } from "@tritonjs/backends/tensorflow";
 import { Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
@@ -74,7 +75,10 @@ describe("a SavedModel without TensorFlow", () => {
 
   it("is served from a repository, batched", async () => {
     await write(savedModelFiles(asSavedModel(flowersModel())), "models/m/1/model.savedmodel");
-    const served = new Triton({ modelRepository: join(directory, "models"), logInfo: false });
+    const served = new Triton({
+      logInfo: false,
+      extensions: [repository({ modelRepository: join(directory, "models") })],
+    });
     await served.ready();
     expect(serviceOf(served).modelConfig("m", "")).toMatchObject({
       platform: "tensorflow_savedmodel",
@@ -215,7 +219,10 @@ it("a frozen graph answers as the GraphModel that it was made from", async () =>
       ' output { name: "Identity" data_type: TYPE_FP32 dims: [ 3 ] } output { name: "best" data_type: TYPE_INT64 dims: [ 1 ] reshape { shape: [ ] } }',
   );
   const source = await answerOf("source", join(flowers, "model.json"));
-  const served = new Triton({ modelRepository: join(directory, "models"), logInfo: false });
+  const served = new Triton({
+    logInfo: false,
+    extensions: [repository({ modelRepository: join(directory, "models") })],
+  });
   await served.ready();
   const answer = await served.infer("frozen", { serving_measures: measures });
   expect([...answer.Identity!.data]).toEqual(source.scores);

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { tensorflow } from "@tritonjs/backends/tensorflow";
 import { Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";
@@ -116,7 +117,10 @@ async function indexOf(
 ): Promise<{ reason: string; served: Triton; end(): Promise<void> }> {
   const models = await RepositoryOnDisk.create(files);
   const logger = { error() {}, warn() {}, info() {}, debug() {} };
-  const served = new Triton({ modelRepository: models.path, logger, exitOnError: false });
+  const served = new Triton({
+    logger,
+    extensions: [repository({ modelRepository: models.path, exitOnError: false })],
+  });
   await served.ready().catch(() => {});
   const rows = await serviceOf(served).repositoryIndex(false);
   const end = async () => {

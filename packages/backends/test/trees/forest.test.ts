@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Triton } from "@tritonjs/core";
+import { repository as withRepository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import fc from "fast-check";
 import { rolldown } from "rolldown";
@@ -61,9 +62,8 @@ async function serving(
   await using repository = await RepositoryOnDisk.create(files);
   const log: string[] = [];
   await using triton = new Triton({
-    modelRepository: repository.path,
-    exitOnError: false,
     logger: { debug() {}, info() {}, error() {}, warn: (text) => void log.push(text) },
+    extensions: [withRepository({ modelRepository: repository.path, exitOnError: false })],
   });
   await triton.ready().catch(() => {});
   await run(triton, log);

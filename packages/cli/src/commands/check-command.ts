@@ -2,9 +2,11 @@ import { stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { gpu, machineGpus } from "@tritonjs/backends/gpu";
 import { Triton, type TritonOptions } from "@tritonjs/core";
-import { inspectRepository, modelFileBackend, toConfigJson } from "@tritonjs/core/config";
 import type { CheckedModel, CheckModelOptions, CheckName, ModelReport } from "@tritonjs/core/testing";
 import { errorFor, type InferOptions, TritonError } from "@tritonjs/protocol";
+import { toConfigJson } from "@tritonjs/protocol/config";
+import { repository as withRepository } from "@tritonjs/repository";
+import { inspectRepository, modelFileBackend } from "@tritonjs/repository/config";
 import { serviceOf } from "@tritonjs/server";
 import { Command } from "commander";
 import type { CommandContext, Extensions } from "../command-context.js";
@@ -138,12 +140,18 @@ async function* openModels(
   const repository = isModel ? dirname(resolve(path)) : path;
   const names = isModel ? [basename(resolve(path))] : (models ?? (await namesIn(repository, extensions)));
   for (const name of names) {
+    const settings = quiet();
     await using triton = new Triton({
-      ...quiet(),
-      ...extensions,
-      modelRepository: repository,
-      modelControlMode: "explicit",
-      exitOnError: false,
+      ...settings,
+      extensions: [
+        withRepository({
+          ...extensions,
+          modelRepository: repository,
+          modelControlMode: "explicit",
+          exitOnError: false,
+        }),
+        ...(settings.extensions ?? []),
+      ],
     });
     const failure = await triton.loadModel(name).then(
       () => undefined,

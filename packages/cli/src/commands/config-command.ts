@@ -1,15 +1,16 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, relative, resolve } from "node:path";
 import { gpu, machineGpus } from "@tritonjs/backends/gpu";
-import { Triton, type TritonOptions } from "@tritonjs/core";
+import { Triton } from "@tritonjs/core";
+import { toConfigJson } from "@tritonjs/protocol/config";
+import { type RepositoryOptions, repository } from "@tritonjs/repository";
 import {
   type Finding,
   inspectRepository,
   isCloudPath,
   type ModelInspection,
-  toConfigJson,
   writePrototxt,
-} from "@tritonjs/core/config";
+} from "@tritonjs/repository/config";
 import { serviceOf } from "@tritonjs/server";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.js";
@@ -126,15 +127,12 @@ function isModel(path: string): Promise<boolean> {
 async function loadModels(
   inspections: readonly ModelInspection[],
   repositories: readonly string[],
-  options: TritonOptions,
+  options: RepositoryOptions,
 ): Promise<ModelInspection[]> {
   const logger = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} };
   await using triton = new Triton({
-    ...options,
     logger,
-    modelRepository: repositories,
-    exitOnError: false,
-    extensions: [gpu()],
+    extensions: [repository({ ...options, modelRepository: repositories, exitOnError: false }), gpu()],
   });
   await triton.ready().catch(() => {});
   const index = await serviceOf(triton).repositoryIndex(false);

@@ -1,6 +1,5 @@
 import { copyFile, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
-import { readPrototxt } from "@tritonjs/core/config";
 import {
   type DataType,
   elementByteSize,
@@ -11,6 +10,7 @@ import {
   TritonError,
   toOnnxType,
 } from "@tritonjs/protocol";
+import { readPrototxt } from "@tritonjs/repository/config";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.js";
 

@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
 import { stat, writeFile } from "node:fs/promises";
 import { machineGpus } from "@tritonjs/backends/gpu";
+import { TritonError } from "@tritonjs/protocol";
 import {
   type InspectOptions,
   inspectModelFile,
   inspectRepository,
   isCloudPath,
   type ModelInspection,
-} from "@tritonjs/core/config";
-import { TritonError } from "@tritonjs/protocol";
+} from "@tritonjs/repository/config";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.js";
 import { isServer, readServer } from "../types/read-server.js";

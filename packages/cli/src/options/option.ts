@@ -94,6 +94,11 @@ export class OptionError extends Error {
   }
 }
 
+/** The error for options of which no server can be made. */
+export function creating(reason: string): OptionError {
+  return new OptionError(`error: creating server: ${reason}`, "alone");
+}
+
 const INT_MAX = 2n ** 31n - 1n;
 const LONG_MAX = 2n ** 63n - 1n;
 

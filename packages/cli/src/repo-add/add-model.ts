@@ -16,9 +16,9 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { ImportOptions } from "@tritonjs/backends/optimize";
-import { inspectRepository, readPrototxt } from "@tritonjs/core/config";
 import { cleanUpAtExit, invalidOption } from "@tritonjs/perf/internal";
 import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { inspectRepository, readPrototxt } from "@tritonjs/repository/config";
 import {
   type ConfigText,
   type ImportPlan,

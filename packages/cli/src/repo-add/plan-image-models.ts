@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { addScores, OnnxModel } from "@tritonjs/backends/optimize";
-import { inspectModelFile } from "@tritonjs/core/config";
+import { inspectModelFile } from "@tritonjs/repository/config";
 import {
   type HuggingFaceDirectory,
   type HuggingFaceJson,

@@ -2,8 +2,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { OnnxModel } from "@tritonjs/backends/optimize";
 import { detectModelType, TREE_FILE_NAMES } from "@tritonjs/backends/trees";
-import { inspectModelFile } from "@tritonjs/core/config";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { inspectModelFile } from "@tritonjs/repository/config";
 import { objectOf } from "./hugging-face-directory.js";
 import {
   badSource,

@@ -1,7 +1,7 @@
 import { open, readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { type ImportOptions, importModel } from "@tritonjs/backends/optimize";
-import { inspectModelFile } from "@tritonjs/core/config";
+import { inspectModelFile } from "@tritonjs/repository/config";
 import { HuggingFaceDirectory, isFile } from "./hugging-face-directory.js";
 import { badSource, cannotServe, type ImportPlan, type PlanOptions } from "./import-plan.js";
 import { planImageReader } from "./plan-image-models.js";

@@ -6,8 +6,8 @@ import {
   type PoolingMode,
   type ScoreActivation,
 } from "@tritonjs/backends/optimize";
-import { inspectModelFile } from "@tritonjs/core/config";
 import type { ModelConfig } from "@tritonjs/protocol";
+import { inspectModelFile } from "@tritonjs/repository/config";
 import { type HuggingFaceDirectory, numberOf, objectOf } from "./hugging-face-directory.js";
 import {
   badSource,

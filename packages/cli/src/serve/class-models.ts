@@ -3,11 +3,17 @@ import { mkdir, mkdtemp, realpath, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import type { parseClassReference as ParseClassReference } from "@tritonjs/backends/classes";
-import type { ModelFormat } from "@tritonjs/core";
 import { importInstalled } from "@tritonjs/core/internal";
 import { cleanUpAtExit } from "@tritonjs/perf/internal";
 import { errorFor } from "@tritonjs/protocol";
+import type { ModelFormat } from "@tritonjs/repository";
 import { OptionError } from "../options/option.js";
+import type { OptionValues } from "../options/options.js";
+
+/** The repositories that the command line names. */
+export function repositoryPaths(values: OptionValues): string[] {
+  return [...new Set([...values["model-store"], ...values["model-repository"]])];
+}
 
 interface ClassesPackage {
   readonly modelSettings: () => ModelFormat;

@@ -2,12 +2,15 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { GpuOptions } from "@tritonjs/backends/gpu";
 import type { Extension } from "@tritonjs/core/extension";
+import type { Extensions } from "../command-context.js";
 import type { OptionValues } from "../options/options.js";
 import type { SpanSettings } from "./span-tracer.js";
 
 /** What the server is started with. */
 export interface CommandLine {
   readonly values: OptionValues;
+  /** What the program that runs the command adds. */
+  readonly program: Extensions;
   readonly environment: NodeJS.ProcessEnv;
   /** Settings of spans, where the trace mode is "opentelemetry". */
   readonly spans: SpanSettings | undefined;
@@ -33,6 +36,13 @@ interface LoadedExtension {
 
 /** The extensions of the command. No other file of the command names them, and a server loads those that are asked for. */
 const KNOWN: readonly KnownExtension[] = [
+  {
+    asked: () => true,
+    async load({ values, program }) {
+      const { openRepository } = await import("./repository-settings.js");
+      return { extension: await openRepository(values, program) };
+    },
+  },
   {
     asked: ({ values, environment }) =>
       values["gpu-fallback"] !== "none" ||
@@ -108,7 +118,8 @@ const KNOWN: readonly KnownExtension[] = [
 /**
  * Loads the extensions that a command line asks for.
  *
- * @throws TritonError for settings that they cannot have, or a package that is not installed
+ * @throws OptionError for options that name no repository, and TritonError for settings that an extension cannot have, or
+ * a package that is not installed
  */
 export function loadExtensions(given: CommandLine): Promise<LoadedExtension[]> {
   return Promise.all(KNOWN.filter(({ asked }) => asked(given)).map(({ load }) => load(given)));

@@ -8,7 +8,7 @@ import { descriptorFault } from "../descriptor-fault.js";
 import { OptionError } from "../options/option.js";
 import { type OptionValues, SERVICES, type ServiceName } from "../options/options.js";
 import { readArguments } from "../options/read-arguments.js";
-import { classModels } from "./class-models.js";
+import { repositoryPaths } from "./class-models.js";
 import { loadExtensions } from "./extensions.js";
 import {
   accessWarning,
@@ -19,7 +19,7 @@ import {
   StartError,
 } from "./open-frontends.js";
 import { keepHeapRoom, limitMalloc, returnFreeMemory } from "./process-memory.js";
-import { metricsComplaints, repositoryPaths, traceSettings, tritonSettings } from "./triton-settings.js";
+import { metricsComplaints, traceSettings, tritonSettings } from "./triton-settings.js";
 
 const PROGRESS_SECONDS = 10;
 
@@ -55,15 +55,15 @@ export async function serve(
     const frontends = await openChosenFrontends(values, pages, await openOpenAi(values));
     const loaded = await loadExtensions({
       values,
+      program: extensions,
       environment: terminal.environment,
       spans: traces.spans,
       logError: (part, message) => triton?.server.log.of(part).error(message),
     });
     triton = new Triton({
-      ...tritonSettings(values, logger, await classModels(values.model)),
+      ...tritonSettings(values, logger),
       trace: traces.options,
       extensions: loaded.map(({ extension }) => extension),
-      ...extensions,
     });
     for (const complaint of metricsComplaints(values["metrics-config"])) {
       triton.server.log.of("metrics").error(complaint);

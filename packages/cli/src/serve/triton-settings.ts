@@ -1,26 +1,15 @@
 import { readFileSync } from "node:fs";
 import type { Logger, MetricsConfig, TraceOptions, TritonOptions } from "@tritonjs/core";
-import { readSubstitutes } from "@tritonjs/core/internal";
 import { redisCache } from "@tritonjs/core/redis";
 import type { TraceLevelOption } from "@tritonjs/core/types";
-import { type NamedSetting, OptionError, readInteger } from "../options/option.js";
+import { creating, type NamedSetting, OptionError, readInteger } from "../options/option.js";
 import type { OptionName, OptionValues } from "../options/options.js";
 import { readTraceLevel, readTraceMode } from "../options/server-options.js";
-import type { ClassModels } from "./class-models.js";
 import { closedBy, closedGroups } from "./open-frontends.js";
 import type { SpanSettings } from "./span-tracer.js";
 
-/** The options of the server that the command line requests. */
-export function tritonSettings(
-  values: OptionValues,
-  logger: Logger,
-  { repository, modelFormats }: ClassModels = { repository: undefined, modelFormats: [] },
-): TritonOptions {
-  const repositories = [...repositoryPaths(values), ...(repository === undefined ? [] : [repository])];
-  // The models of a multi-model endpoint are registered when the platform loads them.
-  if (repositories.length === 0 && !values["sagemaker-multi-model"]) {
-    throw creating("Invalid argument - --model-repository must be specified");
-  }
+/** The options of the server that the command line requests, without those of its extensions. */
+export function tritonSettings(values: OptionValues, logger: Logger): TritonOptions {
   const cache = responseCache(values);
   const resources = values["rate-limit-resource"];
   const hosts = values["allowed-host"];
@@ -34,50 +23,19 @@ export function tritonSettings(
     logWarning: values["log-warning"],
     logError: values["log-error"],
     logFormat: values["log-format"],
-    modelRepository: repositories,
-    ...(modelFormats.length > 0 && { modelFormats }),
-    modelControlMode: values["model-control-mode"],
-    // A shorter interval would poll without a pause.
-    repositoryPollSecs: Math.max(1, values["repository-poll-secs"]),
-    loadModel: [...new Set(values["load-model"])],
-    modelConfigName: values["model-config-name"] || undefined,
-    disableAutoCompleteConfig:
-      values["disable-auto-complete-config"] || values["strict-model-config"] === true,
-    modelLoadThreadCount: Math.max(1, values["model-load-thread-count"]),
-    modelLoadRetryCount: Math.max(0, values["model-load-retry-count"]),
-    modelNamespacing: values["model-namespacing"],
-    exitOnError: values["exit-on-error"],
-    ...(values.substitute !== "" && { substitutes: substitutes(values.substitute) }),
     strictReadiness: values["strict-readiness"],
     ...(values["crash-readiness"] === "server" && { crashReadiness: "server" }),
     readyWithOlderVersion: values["ready-with-older-version"],
-    backendConfig: backendSettings(values),
-    backendDirectory: values["backend-directory"] || undefined,
-    repositoryAgentDirectory: values["repoagent-directory"] || undefined,
-    repositoryAgentTimeoutSecs: values["repoagent-timeout-secs"],
     rateLimit: values["rate-limit"],
     rateLimitResources: resources.length > 0 ? resources : undefined,
     hostPolicies: hostPolicies(values),
     allowClientSharedMemory: values["allow-client-shm"],
-    allowModelFileOverride: values["allow-model-file-override"] || values.compat === "triton",
     security: { ...openAiSecurity(values), allowedHosts: hosts.includes("*") || hosts },
     responseCache: cache,
     requestMemory: requestMemory(values),
     metricsConfig: metricsSettings(values["metrics-config"]),
     allowCpuMetrics: values["allow-cpu-metrics"],
   };
-}
-
-export function repositoryPaths(values: OptionValues): string[] {
-  return [...new Set([...values["model-store"], ...values["model-repository"]])];
-}
-
-function backendSettings(values: OptionValues): Record<string, Record<string, string>> {
-  const settings: Record<string, Record<string, string>> = {};
-  for (const { name, key, value } of values["backend-config"]) {
-    settings[name] = { ...settings[name], [key]: value };
-  }
-  return settings;
 }
 
 function hostPolicies(values: OptionValues): NonNullable<TritonOptions["hostPolicies"]> {
@@ -105,15 +63,6 @@ function requestMemory(values: OptionValues): NonNullable<TritonOptions["request
     maxWaitingDecompressions: values["max-waiting-decompressions"],
     maxCompressionRatio: values["max-compression-ratio"],
   };
-}
-
-/** The rules in a file. @throws OptionError for a file that cannot be read or has faults */
-function substitutes(path: string): TritonOptions["substitutes"] {
-  try {
-    return readSubstitutes(JSON.parse(readFileSync(path, "utf8")), path);
-  } catch (error) {
-    throw creating(`Invalid argument - --substitute: ${(error as Error).message}`);
-  }
 }
 
 /** The response cache that the options name; undefined without one. */
@@ -205,10 +154,6 @@ function wholeNumber(
   const text = given[key] ?? fallback;
   if (/^\d+$/.test(text) && Number(text) > 0) return Number(text);
   throw creating(`Invalid argument - ${key} of the cache: expected ${what}, got '${text}'`);
-}
-
-function creating(reason: string): OptionError {
-  return new OptionError(`error: creating server: ${reason}`, "alone");
 }
 
 /** The settings of `--metrics-config`. Unknown settings and invalid values are ignored, as by tritonserver. */

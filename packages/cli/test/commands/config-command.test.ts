@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { readPrototxt } from "@tritonjs/core/config";
+import { readPrototxt } from "@tritonjs/repository/config";
 import { describe, expect, it } from "vitest";
 import { RepositoryInS3, S3_KEYS } from "../../../../test/support/repository-in-s3.js";
 import { identityConfig } from "../../../../test/support/repository-on-disk.js";

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Triton } from "@tritonjs/core";
+import { repository as withRepository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
@@ -89,7 +90,7 @@ describe("init command", () => {
     const checked = new TestTerminal();
     expect(await run(["config", "check", repository], checked)).toBe(0);
     expect(checked.output).toBe("1 model: 0 errors, 0 warnings\n");
-    await using triton = new Triton({ modelRepository: repository });
+    await using triton = new Triton({ extensions: [withRepository({ modelRepository: repository })] });
     await triton.ready();
     const outputs = await triton.infer("classifier", { features: [[0, 0, 0, 0]] });
     expect(Array.from(outputs.probabilities!.data as Float32Array)).toEqual(
@@ -176,8 +177,8 @@ describe("the command stub", () => {
       `wrote ${join(models.path, "speech/1/model.onnx")}`,
     ]);
     await using triton = new Triton({
-      modelRepository: models.path,
       logger: { error() {}, warn() {}, info() {}, debug() {} },
+      extensions: [withRepository({ modelRepository: models.path })],
     });
     const answer = await triton.infer("mixed", {
       ids: [
@@ -216,8 +217,8 @@ describe("the command stub", () => {
     const { code } = await stub(join(models.path, "single/config.pbtxt"), "--out", other.path);
     expect(code).toBe(0);
     await using triton = new Triton({
-      modelRepository: other.path,
       logger: { error() {}, warn() {}, info() {}, debug() {} },
+      extensions: [withRepository({ modelRepository: other.path })],
     });
     await triton.ready();
     expect(serviceOf(triton).model("single", "").config.output[0]!.dims).toEqual([5]);

@@ -4,9 +4,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { batch, sample, Triton } from "@tritonjs/core";
-import { readPrototxt } from "@tritonjs/core/config";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
+import { readPrototxt } from "@tritonjs/repository/config";
 import { serviceOf } from "@tritonjs/server";
 import { afterEach, describe, expect, it } from "vitest";
 import { identityOnnx } from "../../../../test/support/onnx-models.js";
@@ -20,7 +20,8 @@ import { TemporaryFolder } from "../support/temporary-folder.js";
 import { TestTerminal } from "../support/test-terminal.js";
 
 const program = `import { Triton } from "@tritonjs/core";
-const triton = new Triton({ modelRepository: "models" });
+import { repository } from "@tritonjs/repository";
+const triton = new Triton({ extensions: [repository({ modelRepository: "models" })] });
 const { probabilities } = await triton.infer("classifier", { features: new Float32Array(4) });
 const data: Float32Array = probabilities.data;
 // @ts-expect-error: an input that the model does not have

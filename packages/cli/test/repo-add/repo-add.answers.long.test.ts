@@ -2,9 +2,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
-import { readPrototxt } from "@tritonjs/core/config";
 import { http } from "@tritonjs/http";
 import { openai } from "@tritonjs/llm/openai";
+import { repository as withRepository } from "@tritonjs/repository";
+import { readPrototxt } from "@tritonjs/repository/config";
 import sharp from "sharp";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { addModel } from "../../src/index.js";
@@ -32,7 +33,7 @@ afterEach(async () => {
 const quiet = { error() {}, warn() {}, info() {}, debug() {} };
 
 async function serve(repository: string): Promise<{ readonly v2: string; readonly openai: string }> {
-  const triton = new Triton({ modelRepository: repository, logger: quiet });
+  const triton = new Triton({ logger: quiet, extensions: [withRepository({ modelRepository: repository })] });
   open.push(triton);
   await triton.ready();
   const { addresses } = await triton.serve({ frontends: [http({ port: 0 }), openai({ port: 0 })] });

@@ -2,6 +2,7 @@ import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import { sample, Triton } from "@tritonjs/core";
 import { lineLogger } from "@tritonjs/core/internal";
+import { repository } from "@tritonjs/repository";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { readArguments } from "../../src/options/read-arguments.js";
 import {
@@ -12,6 +13,7 @@ import {
   openDashboard,
   openOpenAi,
 } from "../../src/serve/open-frontends.js";
+import { repositorySettings } from "../../src/serve/repository-settings.js";
 import { tritonSettings } from "../../src/serve/triton-settings.js";
 import { TemporaryFolder } from "../support/temporary-folder.js";
 
@@ -121,7 +123,10 @@ async function serve(...args: string[]) {
     () => {},
     () => "default",
   );
-  const triton = new Triton(tritonSettings(values, logger));
+  const triton = new Triton({
+    ...tritonSettings(values, logger),
+    extensions: [repository(repositorySettings(values))],
+  });
   onTestFinished(() => triton.close());
   triton.bind({
     modelName: "double",

@@ -2,12 +2,14 @@ import { type ResponseCache, Tensor } from "@tritonjs/core";
 import { describe, expect, it } from "vitest";
 import { RedisDouble } from "../../../../test/support/redis-double.js";
 import { readArguments } from "../../src/options/read-arguments.js";
+import { repositorySettings } from "../../src/serve/repository-settings.js";
 import { tritonSettings } from "../../src/serve/triton-settings.js";
 
 const logger = { error() {}, warn() {}, info() {}, debug() {} };
 
 function settings(...args: string[]) {
-  return tritonSettings(readArguments(["--model-repository=models", ...args], {}).values, logger);
+  const { values } = readArguments(["--model-repository=models", ...args], {});
+  return { ...tritonSettings(values, logger), ...repositorySettings(values) };
 }
 
 describe("server settings from the command line", () => {
@@ -182,6 +184,6 @@ describe("server settings from the command line", () => {
 
   it("require a repository", () => {
     const { values } = readArguments([], {});
-    expect(() => tritonSettings(values, logger)).toThrow("--model-repository must be specified");
+    expect(() => repositorySettings(values)).toThrow("--model-repository must be specified");
   });
 });

@@ -1,7 +1,9 @@
 import { errorFor, type ModelConfig } from "@tritonjs/protocol";
 import { PAD_INPUTS } from "../config/model-options.js";
-import { SUBSTITUTED } from "../config/substitutes.js";
 import type { BackendFactory, ModelFiles, ParameterTable, ParameterUse } from "../instance/backend.js";
+
+/** Parameter of a configuration as served that says what a model stands for. */
+export const SUBSTITUTED = "substitute";
 
 /** Begins paths of a configuration that are below the directory of the model, as in Triton. */
 export const MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY";

@@ -8,10 +8,9 @@ import {
   type TritonError,
 } from "@tritonjs/protocol";
 import { hostingProblems, SCHEDULING_PARAMETERS } from "../config/model-options.js";
-import { SUBSTITUTED } from "../config/substitutes.js";
 import type { ModelFiles } from "../instance/backend.js";
 import { assertInRepository, assertLinksInRepository, isInside } from "../system/files.js";
-import { type DeclaredParameters, SHARED_PARAMETERS } from "./declared-parameters.js";
+import { type DeclaredParameters, SHARED_PARAMETERS, SUBSTITUTED } from "./declared-parameters.js";
 
 /** The fields of a model that locate its file. */
 export type ModelLocation = Pick<

@@ -15,8 +15,8 @@ import {
   unknownOptions,
   wrongTypes,
 } from "@tritonjs/protocol";
+import { DEFAULT_MAX_BATCH_SIZE } from "@tritonjs/protocol/config";
 import { SAMPLE_TAKES_ONE } from "../callback/batch-decorators.js";
-import { DEFAULT_MAX_BATCH_SIZE } from "../config/defaults.js";
 import {
   checkMembers,
   ENSEMBLE_OPTION_TYPES,

@@ -8,7 +8,7 @@ import {
   TritonError,
   toConfigDataType,
 } from "@tritonjs/protocol";
-import { defaultDynamicBatching, emptyModelInput, emptyModelOutput } from "./defaults.js";
+import { defaultDynamicBatching, emptyModelInput, emptyModelOutput } from "@tritonjs/protocol/config";
 
 /** A tensor that the `autoCompleteConfig` of a model adds. */
 export interface AutoCompleteTensor {

@@ -13,7 +13,7 @@ import {
   emptyModelOutput,
   specFields,
   textParameters,
-} from "./defaults.js";
+} from "@tritonjs/protocol/config";
 
 /** One step of an ensemble: a model and its connections. Part of the options of `bindEnsemble`. */
 export interface EnsembleStep {

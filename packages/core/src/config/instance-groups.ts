@@ -1,6 +1,6 @@
 import type { InstanceHosting, InstanceKind, ModelConfig, ModelInstanceGroup } from "@tritonjs/protocol";
+import { defaultInstanceGroup } from "@tritonjs/protocol/config";
 import type { HostPolicies, HostPolicy } from "../system/host-policy.js";
-import { defaultInstanceGroup } from "./defaults.js";
 import type { Gpus } from "./gpus.js";
 import { HOSTING_OPTION_TYPES, type InstanceGroupOptions, type ModelOptions } from "./model-options.js";
 

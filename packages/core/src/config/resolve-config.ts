@@ -24,7 +24,7 @@ import {
   emptyModelOutput,
   specFields,
   textParameters,
-} from "./defaults.js";
+} from "@tritonjs/protocol/config";
 import { checkMembers, ensembleProblems } from "./ensemble.js";
 import { type Gpus, NO_GPUS } from "./gpus.js";
 import {

@@ -5,7 +5,7 @@ import {
   type ModelInput,
   type ModelOutput,
 } from "@tritonjs/protocol";
-import { batchInputKind, batchOutputKind } from "./model-config-schema.js";
+import { batchInputKind, batchOutputKind } from "@tritonjs/protocol/config";
 
 /** Lists problems with the tensors of a configuration, with Triton's texts. */
 export function validateModelIo(config: ModelConfig): string[] {

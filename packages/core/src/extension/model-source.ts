@@ -53,14 +53,14 @@ export interface ModelSource {
    * Loads or reloads a model. Resolves once all its versions are in service; `removed` resolves when the instances that
    * it no longer has are released.
    *
-   * @param fromNetwork whether the parameters came from a client that may not send files
+   * @param fromClient whether the parameters came over the network. The source decides which it takes
    * @throws TritonError UNAVAILABLE unless models are loaded on request, INTERNAL or INVALID_ARG for a model that cannot
    * be loaded
    */
   load(
     name: string,
     parameters?: LoadParameters,
-    fromNetwork?: boolean,
+    fromClient?: boolean,
   ): Promise<{ readonly removed: Promise<void> }>;
   /**
    * Takes a model out of service. Resolves when no version takes requests any more; `ended` resolves when the requests in

@@ -21,12 +21,6 @@ export interface ServiceOptions {
    * Enable it only for clients that may read and write the data of this process. @default false
    */
   readonly allowClientSharedMemory?: boolean;
-  /**
-   * Whether clients may send the files of a model with a load request (parameters `file:<path>`), and a configuration
-   * whose parameters name paths outside of the repository. Both can be code that the server runs, so enable it only for
-   * clients that may run code here. Loads by the program itself may always have them. @default false
-   */
-  readonly allowModelFileOverride?: boolean;
   /** Limits on the memory of requests that frontends receive, in total over all frontends. */
   readonly requestMemory?: RequestMemoryOptions;
   /**

@@ -185,7 +185,7 @@ export type ParameterTable = Readonly<Record<string, ParameterUse>>;
  *   describe: () => undefined,
  *   createExecutor: (context) => new ShoutExecutor(versionDirectory, context),
  * });
- * new Triton({ modelRepository: "./models", backends: { shout } });
+ * new Triton({ extensions: [repository({ modelRepository: "./models", backends: { shout } })] });
  * ```
  */
 export interface BackendFactory {

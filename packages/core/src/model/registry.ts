@@ -56,6 +56,18 @@ export class ModelRegistry {
     return routed?.namespace === namespace ? routed.router : undefined;
   }
 
+  /** Shows a version that cannot serve: it is loading, or could not be created. */
+  show(id: Pick<RegisteredVersion, "name" | "namespace" | "version" | "state" | "reason">): void {
+    this.add(new AbsentVersion(id.name, id.namespace, id.version, id.state, id.reason));
+  }
+
+  /** The versions of a model that were created from files, ascending. */
+  created(name: string, namespace: string): ModelVersion[] {
+    return this.versions(name, namespace)
+      .filter((one) => one instanceof ModelVersion)
+      .filter(({ directory }) => directory !== undefined);
+  }
+
   /** A version that is in service. */
   readyVersion(name: string, namespace: string, version: number): ModelVersion | undefined {
     const found = this.#models.get(name)?.get(namespace)?.get(version);

@@ -122,7 +122,8 @@ export function fakeModel<const I extends readonly TensorSpec[], const O extends
  * @param answers answers by the name of the model; zeros and empty strings for a model that is not listed
  * @example
  * ```ts
- * const triton = new Triton({ modelRepository: "models", backends: { onnxruntime: fakeBackend() } });
+ * const backends = { onnxruntime: fakeBackend() };
+ * const triton = new Triton({ extensions: [repository({ modelRepository: "models", backends })] });
  * ```
  */
 export function fakeBackend(answers: Readonly<Record<string, AnyAnswers>> = {}): BackendFactory {

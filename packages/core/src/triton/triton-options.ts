@@ -8,12 +8,11 @@ import type { LogOptions } from "../observe/create-log.js";
 import type { MetricsConfig } from "../observe/metric-families.js";
 import type { MetricsReportOptions } from "../observe/metrics-page.js";
 import type { TraceOptions } from "../observe/trace-settings.js";
-import type { RepositoryOptions } from "../repository/repository-options.js";
 import type { Clock } from "../system/clock.js";
 import type { HostPolicies } from "../system/host-policy.js";
 
 /** Options of a {@link Triton}, named after the options of PyTriton's `TritonConfig` where both exist. */
-export interface TritonOptions extends Partial<ServeOptions>, LogOptions, RepositoryOptions, ServiceOptions {
+export interface TritonOptions extends Partial<ServeOptions>, LogOptions, ServiceOptions {
   /** Time limit for requests in flight after `close()`, in seconds. @default 30 */
   readonly exitTimeoutSecs?: number;
   /**
@@ -81,27 +80,9 @@ export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
   logError: "boolean",
   logVerbose: "number",
   logFormat: "string",
-  modelRepository: ["array", "string"],
-  modelControlMode: "string",
-  repositoryPollSecs: "number",
-  loadModel: "array",
-  modelConfigName: "string",
-  disableAutoCompleteConfig: "boolean",
-  modelLoadThreadCount: "number",
-  modelLoadRetryCount: "number",
-  modelNamespacing: "boolean",
-  exitOnError: "boolean",
   strictReadiness: "boolean",
   crashReadiness: "string",
   readyWithOlderVersion: "boolean",
-  backendConfig: "object",
-  substitutes: "any",
-  backends: "object",
-  backendDirectory: "string",
-  repositoryAgents: "object",
-  modelFormats: "array",
-  repositoryAgentDirectory: "string",
-  repositoryAgentTimeoutSecs: "number",
   responseCache: "object",
   requestMemory: "object",
   rateLimit: "string",
@@ -112,7 +93,6 @@ export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
   trace: "object",
   allowCpuMetrics: "boolean",
   allowClientSharedMemory: "boolean",
-  allowModelFileOverride: "boolean",
   extensions: "array",
   hostPolicies: "object",
   clock: "object",

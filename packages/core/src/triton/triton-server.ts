@@ -15,7 +15,6 @@ import type { Log } from "../observe/log.js";
 import { MetricsPage } from "../observe/metrics-page.js";
 import type { CacheUsage } from "../observe/model-families.js";
 import type { Tracing } from "../observe/tracing.js";
-import { repository } from "../repository/model-repository.js";
 import { realClock, settledWithin, sleep } from "../system/clock.js";
 import { machineOf, ServerModels, schedulingOf } from "./server-models.js";
 import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./triton-options.js";
@@ -52,7 +51,7 @@ export class TritonServer implements FrontendServer {
     const machine = machineOf(options, log);
     this.gpus = machine.gpus;
     const scheduling = schedulingOf(options);
-    const extensions = new AttachedExtensions([repository(options), ...(options.extensions ?? [])], {
+    const extensions = new AttachedExtensions(options.extensions ?? [], {
       clock,
       registry,
       ...machine,

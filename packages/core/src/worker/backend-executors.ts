@@ -53,7 +53,9 @@ export function callbackExecutor(fn: unknown, { info, checker, log }: ExecutorCo
  * ```
  */
 export function workerExecutor(program: WorkerProgram, context: ExecutorContext): Executor {
-  return new WorkerExecutor(program, { ...context, warn: (message) => context.log.warning(message) });
+  const { info, log, metrics, control } = context;
+  const host = serverHost(info, log, metrics, control);
+  return new WorkerExecutor(program, { ...context, host, warn: (message) => log.warning(message) });
 }
 
 /** Options of {@link continuousWorker}. */

@@ -2,11 +2,12 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { batch, Triton } from "@tritonjs/core";
 import type { BackendFactory } from "@tritonjs/core/backend";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
+import { HeldBackend } from "../../../repository/test/held-backend.js";
 import { withSignal } from "../../src/instance/callback-context.js";
-import { HeldBackend } from "../repository/held-backend.js";
 
 describe("idle model memory", () => {
   it("an idle model keeps no reference to the requests of its last batch", async () => {
@@ -48,10 +49,10 @@ describe("unloaded versions", () => {
       "m/1/": "",
     });
     await using triton = new Triton({
-      modelRepository: models.path,
-      modelControlMode: "explicit",
-      backends: { held },
       logger: { error() {}, warn() {}, info() {}, debug() {} },
+      extensions: [
+        repository({ modelRepository: models.path, modelControlMode: "explicit", backends: { held } }),
+      ],
     });
     await triton.loadModel("m");
     for (const version of [2, 3, 4]) {

@@ -5,9 +5,10 @@ import {
   type SequenceStateTensor,
   TritonError,
 } from "@tritonjs/protocol";
+import { toConfigJson } from "@tritonjs/protocol/config";
+import { repository } from "@tritonjs/repository";
 import { Registry } from "prom-client";
 import { afterAll, describe, expect, it } from "vitest";
-import { toConfigJson } from "../../src/config/config-json.js";
 import { modelMetadata } from "../../src/config/model-metadata.js";
 import { validateConfig, validateOptions } from "../../src/config/resolve-config.js";
 import { initialStates } from "../../src/config/sequence-batching.js";
@@ -203,15 +204,18 @@ describe("option types", () => {
       [{ exitTimeoutSecs: Number.NaN }, "new Triton(), option 'exitTimeoutSecs': expected a number, got NaN"],
       [{ httpPort: "8080" }, "new Triton(), option 'httpPort': expected a number, got the string '8080'"],
       [{ logger: "console" }, "new Triton(), option 'logger': expected an object, got the string 'console'"],
-      [
-        { modelRepository: 5 },
-        "new Triton(), option 'modelRepository': expected an array or a string, got 5",
-      ],
     ])("%o", (options, message) => {
       expect(() => new Triton(options as TritonOptions)).toThrow(
         expect.objectContaining({ code: "INVALID_ARG", reason: "INVALID_OPTION", message }),
       );
     });
+  });
+
+  it("repository() names an option of the wrong type", () => {
+    const message = "repository(), option 'modelRepository': expected an array or a string, got 5";
+    expect(() => repository({ modelRepository: 5 } as object)).toThrow(
+      expect.objectContaining({ code: "INVALID_ARG", reason: "INVALID_OPTION", message }),
+    );
   });
 
   const triton = new Triton();

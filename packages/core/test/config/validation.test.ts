@@ -1,6 +1,6 @@
 import type { ModelConfig, TensorSpec } from "@tritonjs/protocol";
+import { toConfigJson } from "@tritonjs/protocol/config";
 import { describe, expect, it } from "vitest";
-import { toConfigJson } from "../../src/config/config-json.js";
 import { checkMembers } from "../../src/config/ensemble.js";
 import type { ModelOptions } from "../../src/config/model-options.js";
 import { validateConfig, validateOptions } from "../../src/config/resolve-config.js";

@@ -4,8 +4,9 @@ import type { RebindOptions } from "@tritonjs/core/types";
 import { serviceOf } from "@tritonjs/server";
 import { afterEach, describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
+import { servedOptions } from "../../../../test/support/served-options.js";
 import { randomOf } from "../../../operations/test/rollout/release-bench.js";
-import { HeldBackend } from "../repository/held-backend.js";
+import { HeldBackend } from "../../../repository/test/held-backend.js";
 
 const X = [{ name: "x", dtype: "FP32", shape: [1] }] as const;
 const Y = [{ name: "y", dtype: "FP32", shape: [1] }] as const;
@@ -17,7 +18,9 @@ afterEach(async () => {
 });
 
 function server(options = {}): Triton {
-  const triton = new Triton({ logger: { error() {}, warn() {}, info() {}, debug() {} }, ...options });
+  const triton = new Triton(
+    servedOptions({ logger: { error() {}, warn() {}, info() {}, debug() {} }, ...options }),
+  );
   open.push(triton);
   return triton;
 }

@@ -1,7 +1,7 @@
 import type { ModelDynamicBatching } from "@tritonjs/protocol";
+import { defaultQueuePolicy } from "@tritonjs/protocol/config";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { defaultQueuePolicy } from "../../src/config/defaults.js";
 import type { InferenceRequest } from "../../src/request/inference-request.js";
 import { freePlacesOf, Heap, RequestQueue } from "../../src/scheduler/dynamic/priority-queue.js";
 import { queuedRequest } from "../support/requests.js";

@@ -9,7 +9,7 @@ import {
   type MessageSchema,
   modelConfigSchema,
   type PlainMessage,
-} from "../../src/config/model-config-schema.js";
+} from "@tritonjs/protocol/config";
 
 /** Returns numbers in [0, 1), the same ones for the same seed. */
 export function randomSource(seed: number): () => number {

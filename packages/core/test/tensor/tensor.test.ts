@@ -1,7 +1,7 @@
 import { DATA_TYPES, type DataType, Tensor } from "@tritonjs/protocol";
+import { emptyModelInput, emptyModelOutput } from "@tritonjs/protocol/config";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { emptyModelInput, emptyModelOutput } from "../../src/config/defaults.js";
 import { cutTo, elementOf, padRows, reshapeRule, sliceRows } from "../../src/tensor-rows.js";
 import { Triton } from "../../src/triton/triton.js";
 import { bits, fp32, tensors } from "../support/tensors.js";

@@ -14,6 +14,7 @@ import {
   tensorMatchers,
   VirtualClock,
 } from "@tritonjs/core/testing";
+import { repository as withRepository } from "@tritonjs/repository";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FAULT_NAMES } from "../../src/testing/faults.js";
 
@@ -255,7 +256,9 @@ describe("fake model", () => {
           'backend: "onnxruntime" max_batch_size: 4 input { name: "x" data_type: TYPE_FP32 dims: 2 } output { name: "y" data_type: TYPE_FP32 dims: 2 }',
         );
         const backends = { onnxruntime: fakeBackend({ m: { answer: () => ({ y: [7, 8] }) } }) };
-        await using served = new Triton({ modelRepository: repository, backends });
+        await using served = new Triton({
+          extensions: [withRepository({ modelRepository: repository, backends })],
+        });
         await served.ready();
         const { y } = await served.infer("m", { x: [[1, 2]] });
         expect([...(y as { data: Float32Array }).data]).toEqual([7, 8]);

@@ -1,4 +1,3 @@
-import { toConfigJson } from "@tritonjs/core/config";
 import {
   LOG_FORMATS,
   readTraceCount,
@@ -9,6 +8,7 @@ import {
 } from "@tritonjs/core/internal";
 import type { LoadParameters, LogFormat } from "@tritonjs/core/types";
 import { errorFor, type ModelStatisticsReport, TritonError } from "@tritonjs/protocol";
+import { toConfigJson } from "@tritonjs/protocol/config";
 import type { Log, LogSettings } from "@tritonjs/server";
 import { readJson } from "../exchange/loop-turns.js";
 import { latin1Text } from "../exchange/request.js";

@@ -16,6 +16,7 @@ import { Triton } from "@tritonjs/core";
 import type { TextGenerationOptions } from "@tritonjs/llm";
 import { serviceOf } from "@tritonjs/server";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { servedOptions } from "../../../../test/support/served-options.js";
 import { findGraph, readModelDirectory } from "../../src/decoder/model-files.js";
 import { TextTokenizer } from "../../src/text-tokenizer.js";
 import { STORIES } from "../support/stories.js";
@@ -211,12 +212,14 @@ describe("linked files", () => {
 
   /** Loads the repository. Returns the reason why the model is not ready, or "ready". */
   async function load(linked?: string): Promise<string> {
-    await using triton = new Triton({
-      modelRepository: join(folder, "models"),
-      exitOnError: false,
-      logger: { debug() {}, info() {}, warn() {}, error() {} },
-      ...(linked !== undefined && { backendConfig: { text_generation: { "linked-directories": linked } } }),
-    });
+    await using triton = new Triton(
+      servedOptions({
+        modelRepository: join(folder, "models"),
+        exitOnError: false,
+        logger: { debug() {}, info() {}, warn() {}, error() {} },
+        ...(linked !== undefined && { backendConfig: { text_generation: { "linked-directories": linked } } }),
+      }),
+    );
     await triton.serve({ frontends: [] });
     const row = (await serviceOf(triton).repositoryIndex(false)).find(({ name }) => name === "stories");
     return row!.state === "READY" ? "ready" : String(row!.reason);

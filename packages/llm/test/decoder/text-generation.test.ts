@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
+import { repository } from "@tritonjs/repository";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { STORIES } from "../support/stories.js";
 import { StoryTeller, type Wish } from "../support/story-teller.js";
@@ -274,7 +275,7 @@ describe("text generation in a repository", () => {
       rmSync(join(version, "model.onnx"));
     }
     writeFileSync(join(folder, "stories", "config.pbtxt"), config);
-    triton = new Triton({ modelRepository: folder });
+    triton = new Triton({ extensions: [repository({ modelRepository: folder })] });
     const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
     return `${addresses.http!.url}/v2/models/stories`;
   }
@@ -355,7 +356,7 @@ describe("text generation in a repository", () => {
     folder = mkdtempSync(join(tmpdir(), "repository-"));
     cpSync(STORIES, join(folder, "stories", "1"), { recursive: true });
     writeFileSync(join(folder, "stories", "config.pbtxt"), `backend: "text_generation"\n${line}`);
-    triton = new Triton({ modelRepository: folder });
+    triton = new Triton({ extensions: [repository({ modelRepository: folder })] });
     await expect(triton.serve({ frontends: [http({ port: 0 })] })).rejects.toThrow(text);
   });
 });

@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import OpenAI from "openai";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
@@ -56,7 +57,7 @@ beforeEach(() => {
   warnings = [];
   triton = new Triton({
     logger: { error() {}, warn: (text: string) => void warnings.push(text), info() {}, debug() {} },
-    backends: repositoryBackends,
+    extensions: [repository({ backends: repositoryBackends })],
   });
 });
 afterEach(() => triton.close());
@@ -583,10 +584,8 @@ describe.each(engines)("with %s", (name, load) => {
     if (isReal) write("cut", 'backend: "llamacpp"', bytes.subarray(0, bytes.length - 1000));
     await triton.close();
     triton = new Triton({
-      modelRepository: root,
-      exitOnError: false,
-      backends: repositoryBackends,
       logger: { error() {}, warn() {}, info() {}, debug() {} },
+      extensions: [repository({ modelRepository: root, exitOnError: false, backends: repositoryBackends })],
     });
     const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
     const index = await serviceOf(triton).repositoryIndex(false);

@@ -4,6 +4,7 @@ import { Tokenizer } from "@huggingface/tokenizers";
 import { Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
 import { tokenizer } from "@tritonjs/llm";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { thrownBy } from "../../../../test/support/outcome.js";
@@ -198,7 +199,10 @@ describe("a tokenizer of a repository", () => {
     for (const [i, [, config, file]] of REFUSED.entries()) add(`refused${i}`, config, file);
     models = await RepositoryOnDisk.create(files);
     const logger = { error() {}, warn() {}, info() {}, debug() {} };
-    triton = new Triton({ modelRepository: models.path, exitOnError: false, logger });
+    triton = new Triton({
+      logger,
+      extensions: [repository({ modelRepository: models.path, exitOnError: false })],
+    });
     await triton.ready();
   });
 

@@ -1,7 +1,8 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, CollectedFamily, Log, Residence, TenantModel } from "@tritonjs/core/extension";
-import { Alarm, everyMs, planInstances, quietTimers, sleep } from "@tritonjs/core/internal";
+import { planInstances } from "@tritonjs/core/extension";
+import { Alarm, everyMs, quietTimers, sleep } from "@tritonjs/core/internal";
 import { ConcurrencyGate, errorFor, type ModelConfig, statusText, TritonError } from "@tritonjs/protocol";
 import { MB, type OnDemandSettings, type TenantSettings } from "./on-demand-settings.js";
 

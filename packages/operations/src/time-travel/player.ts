@@ -1,5 +1,6 @@
 import type { Executor } from "@tritonjs/core/backend";
 import type { Batcher, UnbatchedModel } from "@tritonjs/core/extension";
+import { planInstances } from "@tritonjs/core/extension";
 import {
   createRateLimiter,
   createScheduler,
@@ -10,7 +11,6 @@ import {
   ModelStatistics,
   type Payload,
   type PlannedInstance,
-  planInstances,
   type RateLimiter,
   type RequestObserver,
   type Scheduler,

@@ -6,13 +6,13 @@ import type {
   ExtensionServer,
   ModelPlan,
 } from "@tritonjs/core/extension";
+import { planInstances } from "@tritonjs/core/extension";
 import {
   type Clock,
   EqualInputsRule,
   type InferenceRequest,
   lengthLimitOf,
   type Payload,
-  planInstances,
   realClock,
   type Timer,
   VERSION,

@@ -1,10 +1,11 @@
-import { Triton, type TritonOptions } from "@tritonjs/core";
+import { Triton } from "@tritonjs/core";
 import type { BackendFactory, Execution } from "@tritonjs/core/backend";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { modelsOnDemand, type OnDemandOptions } from "@tritonjs/operations/on-demand";
 import { serviceOf } from "@tritonjs/server";
 import { afterEach, describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
+import { type ServedOptions, servedOptions } from "../../../../test/support/served-options.js";
 
 const open: (() => Promise<unknown>)[] = [];
 
@@ -48,7 +49,7 @@ async function server(
   models: Readonly<Record<string, string>>,
   options: OnDemandOptions = {},
   clock?: VirtualClock,
-  more: TritonOptions = {},
+  more: ServedOptions = {},
 ) {
   const files = Object.entries(models).flatMap(([name, more]) => [
     [`${name}/config.pbtxt`, identityConfig(more).replace('"identity"', '"memory"')],
@@ -56,14 +57,16 @@ async function server(
   ]);
   const onDisk = await RepositoryOnDisk.create(Object.fromEntries(files));
   const memory = new Memory();
-  const triton = new Triton({
-    modelRepository: onDisk.path,
-    backends: { memory: memory.factory },
-    logger: { error() {}, warn() {}, info() {}, debug() {} },
-    ...(clock && { clock, allowCpuMetrics: false }),
-    ...more,
-    extensions: [modelsOnDemand(options)],
-  });
+  const triton = new Triton(
+    servedOptions({
+      modelRepository: onDisk.path,
+      backends: { memory: memory.factory },
+      logger: { error() {}, warn() {}, info() {}, debug() {} },
+      ...(clock && { clock, allowCpuMetrics: false }),
+      ...more,
+      extensions: [modelsOnDemand(options)],
+    }),
+  );
   open.push(
     () => onDisk[Symbol.asyncDispose](),
     () => triton.close(),

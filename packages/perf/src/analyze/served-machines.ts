@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { gpu } from "@tritonjs/backends/gpu";
 import { type ModelOptions, Triton } from "@tritonjs/core";
-import { writePrototxt } from "@tritonjs/core/config";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { repository as withRepository } from "@tritonjs/repository";
+import { writePrototxt } from "@tritonjs/repository/config";
 import { serviceOf } from "@tritonjs/server";
 import { cleanUpAtExit } from "../command/exit-cleanups.js";
 import type { DataOptions } from "../data/data-set.js";
@@ -169,8 +170,8 @@ export class RepositoryMachine extends ServedMachine {
 }
 
 function loadModels(modelRepository: string, models: readonly string[]): Promise<Triton> {
-  const options = { modelRepository, modelControlMode: "explicit", loadModel: [...models] } as const;
-  return readyOrClosed(new Triton({ ...options, logWarning: false, logError: false, extensions: [gpu()] }));
+  const served = withRepository({ modelRepository, modelControlMode: "explicit", loadModel: [...models] });
+  return readyOrClosed(new Triton({ logWarning: false, logError: false, extensions: [served, gpu()] }));
 }
 
 const CONFIG_FILE = "config.pbtxt";

@@ -1,9 +1,9 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ModelRunner, OnnxModel, replaceFile, type Sample } from "@tritonjs/backends/optimize";
-import { writePrototxt } from "@tritonjs/core/config";
 import type { ModelConfig, ModelWarmup } from "@tritonjs/protocol";
 import { toConfigDataType } from "@tritonjs/protocol";
+import { writePrototxt } from "@tritonjs/repository/config";
 import { type RealMeasuring, RepositoryMachine, withoutPinnedMemory } from "../analyze/served-machines.js";
 import { inputFile, rowShape } from "./optimize-samples.js";
 

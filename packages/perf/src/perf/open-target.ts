@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { gpu } from "@tritonjs/backends/gpu";
 import { type Logger, Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { invalidOption } from "../command/tool-errors.js";
 import type { TestedModel } from "../data/data-set.js";
@@ -94,11 +95,15 @@ export async function openTriton(source: InProcessSource, model: string): Promis
   const triton =
     "repository" in source
       ? new Triton({
-          modelRepository: source.repository,
-          modelControlMode: "explicit",
-          loadModel: [model, ...(source.calledModels ?? [])],
           logger: log,
-          extensions: [gpu()],
+          extensions: [
+            repository({
+              modelRepository: source.repository,
+              modelControlMode: "explicit",
+              loadModel: [model, ...(source.calledModels ?? [])],
+            }),
+            gpu(),
+          ],
         })
       : await importOf(resolve(source.module), "triton", isTriton, "a Triton as 'triton' or as default");
   try {

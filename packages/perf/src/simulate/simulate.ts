@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { Triton } from "@tritonjs/core";
 import type { Backend, Execution, ExecutionResult, Executor } from "@tritonjs/core/backend";
-import { writePrototxt } from "@tritonjs/core/config";
 import {
   type DeadlineClass,
   InferenceRequest,
@@ -20,6 +19,8 @@ import {
   Tensor,
   TritonError,
 } from "@tritonjs/protocol";
+import { repository as withRepository } from "@tritonjs/repository";
+import { writePrototxt } from "@tritonjs/repository/config";
 import { scheduling } from "@tritonjs/scheduling";
 import { type FoundModel, serviceOf } from "@tritonjs/server";
 import { cleanUpAtExit } from "../command/exit-cleanups.js";
@@ -105,9 +106,13 @@ export async function simulate({ signal, ...load }: SimulationOptions): Promise<
   const record = new LoadRecord(clock);
   const triton = new Triton({
     clock,
-    modelRepository: repository,
-    extensions: [scheduling()],
-    backends: { [BACKEND]: () => simulatedBackend(clock, load, record) },
+    extensions: [
+      withRepository({
+        modelRepository: repository,
+        backends: { [BACKEND]: () => simulatedBackend(clock, load, record) },
+      }),
+      scheduling(),
+    ],
   });
   try {
     await triton.ready();

@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { agrees, largestDifference, type OutputComparison } from "@tritonjs/operations/rollout";
 import { type DataType, errorFor, isDataType, Tensor, TritonError } from "@tritonjs/protocol";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { readyOrClosed } from "../perf/open-target.js";
 
@@ -159,12 +160,12 @@ async function openRepository(
   const { Exchange } = await import("@tritonjs/server");
   const triton = await readyOrClosed(
     new Triton({
-      modelRepository: path,
-      modelControlMode: "explicit",
-      loadModel: [...models],
       logInfo: false,
       allowCpuMetrics: false,
-      extensions: [gpu()],
+      extensions: [
+        repository({ modelRepository: path, modelControlMode: "explicit", loadModel: [...models] }),
+        gpu(),
+      ],
     }),
   );
   const service = serviceOf(triton);

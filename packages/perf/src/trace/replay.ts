@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { readPrototxt } from "@tritonjs/core/config";
 import { TritonError } from "@tritonjs/protocol";
+import { readPrototxt } from "@tritonjs/repository/config";
 import { Command, InvalidArgumentError } from "commander";
 import { EXIT, runCommand, stopSignal, type ToolTerminal } from "../command/tool-command.js";
 import { decimals, writeJsonReport } from "../report/write-report.js";

@@ -1,4 +1,4 @@
-import { readPrototxt } from "@tritonjs/core/config";
+import { readPrototxt } from "@tritonjs/repository/config";
 import { describe, expect, it } from "vitest";
 import {
   candidatesOf,

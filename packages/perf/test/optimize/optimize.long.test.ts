@@ -2,7 +2,8 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, sta
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
-import { readPrototxt } from "@tritonjs/core/config";
+import { repository } from "@tritonjs/repository";
+import { readPrototxt } from "@tritonjs/repository/config";
 import { afterAll, describe, expect, it } from "vitest";
 import { repositoryRoot } from "../../../../test/support/repository.js";
 import { optimize } from "../../src/optimize/optimize.js";
@@ -55,7 +56,10 @@ describe("optimize", { timeout: 300_000 }, () => {
     expect(config).toMatchObject({ name: "digits", maxBatchSize: 8 });
     expect(readFileSync(join(written, "labels.txt"), "utf8").split("\n")[3]).toBe("digit 3");
     // The samples of the folder get their answers from a server that loads it.
-    await using triton = new Triton({ modelRepository: join(exportPath, "models"), logInfo: false });
+    await using triton = new Triton({
+      logInfo: false,
+      extensions: [repository({ modelRepository: join(exportPath, "models") })],
+    });
     await triton.ready();
     const { data, validation_data: answers } = JSON.parse(
       readFileSync(join(written, "samples.json"), "utf8"),

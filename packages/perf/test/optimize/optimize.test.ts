@@ -3,7 +3,7 @@ import { copyFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { VariantComparison } from "@tritonjs/backends/optimize";
-import { readPrototxt } from "@tritonjs/core/config";
+import { readPrototxt } from "@tritonjs/repository/config";
 import { afterAll, describe, expect, it } from "vitest";
 import { onnxModel } from "../../../../examples/onnx-writer/onnx-writer.js";
 import {

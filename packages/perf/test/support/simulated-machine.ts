@@ -1,5 +1,5 @@
-import { readPrototxt } from "@tritonjs/core/config";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { readPrototxt } from "@tritonjs/repository/config";
 import { Analysis } from "../../src/analyze/analysis.js";
 import type {
   AnalyzeLevel,

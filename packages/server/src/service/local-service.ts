@@ -223,19 +223,7 @@ export class LocalService implements InferenceService {
 
   async loadModel(name: string, parameters: LoadParameters): Promise<void> {
     this.assertOpen();
-    if (
-      parameters.files !== undefined &&
-      parameters.files.size > 0 &&
-      !this.#settings.allowModelFileOverride
-    ) {
-      throw errorFor(
-        "MODEL_FILES_DISABLED",
-        `Files of load requests are disabled, got ${parameters.files.size} for model '${name}'. Start the server with ` +
-          "'--allow-model-file-override=true' to enable.",
-      );
-    }
-    const fromNetwork = !this.#settings.allowModelFileOverride;
-    await (await this.#source.load(name, parameters, fromNetwork)).removed;
+    await (await this.#source.load(name, parameters, true)).removed;
   }
 
   async unloadModel(name: string, parameters: UnloadParameters): Promise<void> {

@@ -1,6 +1,7 @@
 import { Triton } from "@tritonjs/core";
 import { type Clock, realClock, type Timer, VirtualClock } from "@tritonjs/core/testing";
 import { http } from "@tritonjs/http";
+import { servedOptions } from "../../../support/served-options.js";
 import { ACCESS_TOKEN, compareRefusal, needsToken, withToken } from "../http/access.js";
 import { type Address, exchange } from "../http/exchange.js";
 import type { RecordedRequest } from "../http/http-case.js";
@@ -34,15 +35,17 @@ async function serve(scenario: Scenario, differences: string[]): Promise<void> {
     folders.push(await RepositoryFolder.create(scenario.repository2, 2));
   const options = repositoryOptions(scenario.flags);
   const clock = options.modelControlMode === "poll" ? new PollClock() : realClock;
-  const triton = new Triton({
-    ...options,
-    clock,
-    allowModelFileOverride: true,
-    logger: quietLogger,
-    security: { accessToken: ACCESS_TOKEN },
-    modelRepository: folders.map(({ path }) => path),
-    backends: { python: playedPython(pythonOfScenarios, (ms) => waitOn(clock, ms)) },
-  });
+  const triton = new Triton(
+    servedOptions({
+      allowModelFileOverride: true,
+      modelRepository: folders.map(({ path }) => path),
+      backends: { python: playedPython(pythonOfScenarios, (ms) => waitOn(clock, ms)) },
+      ...options,
+      clock,
+      logger: quietLogger,
+      security: { accessToken: ACCESS_TOKEN },
+    }),
+  );
   try {
     const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
     const player = new Player(addresses.http!, folders[0]!, clock, options.repositoryPollSecs ?? 15);

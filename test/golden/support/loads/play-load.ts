@@ -1,5 +1,6 @@
 import { Triton } from "@tritonjs/core";
 import { fetchHandler } from "@tritonjs/http";
+import { servedOptions } from "../../../support/served-options.js";
 import { cacheOf } from "../cache-of.js";
 import { ACCESS_TOKEN } from "../http/access.js";
 import type { IndexRow } from "../lifecycle/scenario.js";
@@ -21,17 +22,19 @@ export async function playLoad(recorded: LoadCase): Promise<PlayedLoad> {
   const others = recorded.other_models === undefined ? {} : ensembleMembers;
   const folder = await RepositoryFolder.create({ ...others, ...files });
   const flags = recorded.server_flags;
-  const triton = new Triton({
-    ...repositoryOptions(flags),
-    ...rateLimitOf(flags),
-    responseCache: cacheOf(flags),
-    backendConfig: backendConfigOf(flags),
-    backendDirectory: BACKENDS,
-    modelControlMode: "explicit",
-    modelRepository: folder.path,
-    logger: quietLogger,
-    security: { accessToken: ACCESS_TOKEN },
-  });
+  const triton = new Triton(
+    servedOptions({
+      backendConfig: backendConfigOf(flags),
+      backendDirectory: BACKENDS,
+      modelControlMode: "explicit",
+      modelRepository: folder.path,
+      ...repositoryOptions(flags),
+      ...rateLimitOf(flags),
+      responseCache: cacheOf(flags),
+      logger: quietLogger,
+      security: { accessToken: ACCESS_TOKEN },
+    }),
+  );
   try {
     const ask = asker(fetchHandler(triton), folder.path);
     const path = `v2/models/${recorded.model}`;

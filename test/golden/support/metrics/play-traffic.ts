@@ -3,6 +3,7 @@ import type { RequestHandle } from "@tritonjs/core/internal";
 import { VirtualClock } from "@tritonjs/core/testing";
 import { serviceOf } from "@tritonjs/server";
 import { sendRequest } from "../../../support/send-request.js";
+import { servedOptions } from "../../../support/served-options.js";
 import type { Behaviour, ModelRequest, ModelResult, PlayedModel } from "../behaviours/behaviour.js";
 import { elements } from "../behaviours/tensors.js";
 import { cacheOf } from "../cache-of.js";
@@ -58,13 +59,15 @@ export class TrafficServer {
     recorded: TrafficCase,
     private readonly folder: RepositoryFolder | undefined,
   ) {
-    this.triton = new Triton({
-      ...repositoryOptions(recorded.flags),
-      ...(folder === undefined ? {} : { modelRepository: folder.path, logger: quietLogger }),
-      clock: this.clock,
-      responseCache: cacheOf(recorded.flags),
-      metricsConfig: metricsConfigOf(recorded.flags),
-    });
+    this.triton = new Triton(
+      servedOptions({
+        ...repositoryOptions(recorded.flags),
+        ...(folder === undefined ? {} : { modelRepository: folder.path, logger: quietLogger }),
+        clock: this.clock,
+        responseCache: cacheOf(recorded.flags),
+        metricsConfig: metricsConfigOf(recorded.flags),
+      }),
+    );
     if (folder !== undefined) return;
     const behaviours: Record<string, Behaviour> = { p: waitSeconds, q: waitSeconds };
     if (recorded.repository["cus/config.pbtxt"] !== undefined) {

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Triton } from "@tritonjs/core";
 import { requireKoffi } from "@tritonjs/core/internal";
+import { repository as withRepository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import koffi from "koffi";
 import { describe, expect, it } from "vitest";
@@ -80,10 +81,14 @@ describe("a model with a library of its own", () => {
       "setting/1/model.onnx": model,
     });
     await using triton = new Triton({
-      modelRepository: repository.path,
-      backendConfig: { onnxruntime: { library: "/nonesuch/libonnxruntime.so" } },
-      exitOnError: false,
       logger,
+      extensions: [
+        withRepository({
+          modelRepository: repository.path,
+          backendConfig: { onnxruntime: { library: "/nonesuch/libonnxruntime.so" } },
+          exitOnError: false,
+        }),
+      ],
     });
     await triton.ready();
     const index = await serviceOf(triton).repositoryIndex(false);

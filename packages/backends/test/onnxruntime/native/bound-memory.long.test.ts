@@ -1,4 +1,5 @@
 import { Triton } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
   type CudartState,
@@ -283,9 +284,7 @@ describe.skipIf(cCompiler === undefined)(`pinned memory of a configuration${with
     const backends = { onnxruntime: backend! };
     triton = new Triton({
       logger,
-      extensions: [gpu({ numbers: [0] })],
-      modelRepository: models.path,
-      backends,
+      extensions: [repository({ modelRepository: models.path, backends }), gpu({ numbers: [0] })],
     });
     try {
       await triton.ready();

@@ -1,5 +1,6 @@
 import { Triton } from "@tritonjs/core";
 import { elementCount } from "@tritonjs/protocol";
+import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import ndarray from "ndarray";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -40,10 +41,10 @@ async function serve(config: string, options: GpuOptions = {}, model = matrixOnn
   });
   triton = new Triton({
     logger,
-    extensions: [gpu({ numbers: [0], ...options })],
-    modelRepository: models.path,
-    backends,
-    exitOnError: false,
+    extensions: [
+      repository({ modelRepository: models.path, backends, exitOnError: false }),
+      gpu({ numbers: [0], ...options }),
+    ],
   });
   await triton.ready();
   return (await serviceOf(triton).repositoryIndex(false))[0]!.reason ?? "";

@@ -1,11 +1,11 @@
 import { Tensor, Triton } from "@tritonjs/core";
 import { elementCount } from "@tritonjs/protocol";
+import { emptyModelConfig } from "@tritonjs/protocol/config";
+import { readPrototxt } from "@tritonjs/repository/config";
 import type { NdArray } from "ndarray";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { identityOnnx, matrixOnnx } from "../../../../../test/support/onnx-models.js";
 import { outcomeOf, outcomesOf } from "../../../../../test/support/outcome.js";
-import { emptyModelConfig } from "../../../../core/src/config/defaults.js";
-import { readPrototxt } from "../../../../core/src/config/prototxt.js";
 import { graphFor, graphSpecs } from "../../../src/onnxruntime/cuda-graphs.js";
 import { type OnnxRuntimeOptions, onnxruntime } from "../../../src/onnxruntime/index.js";
 import { paddedRows } from "../../../src/onnxruntime/native/device-copies.js";

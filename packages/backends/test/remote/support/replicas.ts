@@ -1,7 +1,8 @@
-import { Triton, type TritonOptions } from "@tritonjs/core";
+import { Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
 import { onTestFinished } from "vitest";
+import { type ServedOptions, servedOptions } from "../../../../../test/support/served-options.js";
 
 /** A server with models, in this process. */
 export interface ReplicaServer {
@@ -36,8 +37,8 @@ export async function startReplica(
 }
 
 /** The local server, which is closed at the end of the test. */
-export function localServer(options: TritonOptions = {}): Triton {
-  const triton = new Triton({ exitTimeoutSecs: 0, ...options });
+export function localServer(options: ServedOptions = {}): Triton {
+  const triton = new Triton(servedOptions({ exitTimeoutSecs: 0, ...options }));
   onTestFinished(() => triton.close());
   return triton;
 }

@@ -1,8 +1,12 @@
 import { batch, Triton, type TritonOptions } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 
 /** The models of the service: those of the directory `models`, and one that is a function. */
 export function createService(options: TritonOptions = {}): Triton {
-  const triton = new Triton({ modelRepository: "models", ...options });
+  const triton = new Triton({
+    ...options,
+    extensions: [repository({ modelRepository: "models" }), ...(options.extensions ?? [])],
+  });
   triton.bind({
     modelName: "norm",
     inputs: [{ name: "x", dtype: "FP32", shape: [-1] }],

@@ -1,6 +1,6 @@
 import type { TritonError } from "@tritonjs/protocol";
+import { defaultDynamicBatching } from "@tritonjs/protocol/config";
 import { EqualInputsRule, NO_PAYLOAD, Payload } from "../../batch/payload.js";
-import { defaultDynamicBatching } from "../../config/defaults.js";
 import type { InstanceGroup } from "../../instance/instance-group.js";
 import type { ModelInstance } from "../../instance/model-instance.js";
 import type { InferenceRequest } from "../../request/inference-request.js";

@@ -4,7 +4,7 @@ import {
   queueFullError,
   timeoutError,
 } from "@tritonjs/protocol";
-import { defaultQueuePolicy } from "../../config/defaults.js";
+import { defaultQueuePolicy } from "@tritonjs/protocol/config";
 import type { InferenceRequest, RequestHolder } from "../../request/inference-request.js";
 import type { DeadlineQueue } from "../../system/clock.js";
 import { getOrAdd, LinkedList } from "../../system/collections.js";

@@ -6,9 +6,9 @@ import {
   Tensor,
   TritonError,
 } from "@tritonjs/protocol";
+import { defaultDynamicBatching } from "@tritonjs/protocol/config";
 import type { Tensors } from "../../batch/batch-tensors.js";
 import type { Payload } from "../../batch/payload.js";
-import { defaultDynamicBatching } from "../../config/defaults.js";
 import type { ModelInstance } from "../../instance/model-instance.js";
 import type { LateCause } from "../../observe/statistics.js";
 import type { InferenceRequest } from "../../request/inference-request.js";

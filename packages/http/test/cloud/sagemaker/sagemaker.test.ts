@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sample, Triton, TritonError } from "@tritonjs/core";
+import { repository } from "@tritonjs/repository";
 import { describe, expect, it } from "vitest";
 import { type SageMakerOptions, sageMaker } from "../../../src/cloud/index.js";
 
@@ -82,7 +83,7 @@ describe("an endpoint of one model", () => {
       401,
     ],
   ])("guards the list, loads and unloads of models with %s", async (_, security, headers, status) => {
-    await using triton = new Triton({ security, modelControlMode: "explicit" });
+    await using triton = new Triton({ security, extensions: [repository({ modelControlMode: "explicit" })] });
     const root = await open(triton, { multiModel: true });
     const ask = async (path: string, method: string, sent: Record<string, string>) =>
       (await fetch(`${root}${path}`, { method, headers: sent })).status;
@@ -177,7 +178,9 @@ describe("a multi-model endpoint", () => {
         await writeFile(file, text);
       }
     }
-    const triton = new Triton({ modelControlMode: "explicit", modelNamespacing: true });
+    const triton = new Triton({
+      extensions: [repository({ modelControlMode: "explicit", modelNamespacing: true })],
+    });
     const root = await open(triton, { multiModel: true, modelsDirectory, pingMode: "live" });
     const load = (hash: string, target?: string, url = `${modelsDirectory}/${hash}/model`) =>
       post(

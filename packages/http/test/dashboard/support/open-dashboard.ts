@@ -4,6 +4,7 @@ import { type DashboardOptions, dashboard } from "@tritonjs/http/dashboard";
 import { deadlines } from "@tritonjs/scheduling";
 import array from "ndarray";
 import { onTestFinished } from "vitest";
+import { type ServedOptions, servedOptions } from "../../../../../test/support/served-options.js";
 
 /** Options of a server without restrictions that drops its log. */
 const QUIET: TritonOptions = {
@@ -12,8 +13,8 @@ const QUIET: TritonOptions = {
 };
 
 /** A server with a dashboard on its metrics port, which samples fast, and a model that doubles numbers. */
-export async function openDashboard(options: TritonOptions = {}, more: DashboardOptions = {}) {
-  const triton = new Triton({ ...QUIET, ...options });
+export async function openDashboard(options: ServedOptions = {}, more: DashboardOptions = {}) {
+  const triton = new Triton(servedOptions({ ...QUIET, ...options }));
   onTestFinished(() => triton.close());
   const double = triton.bind({
     modelName: "double",

@@ -1,11 +1,12 @@
-import { sample, type TensorSpec, Triton, type TritonOptions } from "@tritonjs/core";
+import { sample, type TensorSpec, Triton } from "@tritonjs/core";
 import { onTestFinished } from "vitest";
+import { type ServedOptions, servedOptions } from "../../../../../test/support/served-options.js";
 import { type OpenAiOptions, openai } from "../../../src/openai/index.js";
 
 /** A server that is closed after the test. Warnings go to a list. */
-export function newTriton(options: TritonOptions = {}, warnings: string[] = []): Triton {
+export function newTriton(options: ServedOptions = {}, warnings: string[] = []): Triton {
   const logger = { error() {}, warn: (text: string) => void warnings.push(text), info() {}, debug() {} };
-  const triton = new Triton({ logger, ...options });
+  const triton = new Triton(servedOptions({ logger, ...options }));
   onTestFinished(() => triton.close());
   return triton;
 }

@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Triton } from "@tritonjs/core";
+import { repository as withRepository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { analyze } from "../../../src/analyze/analyze.js";
@@ -124,7 +125,7 @@ async function runAnalyze(args: readonly string[]) {
 async function serve(modelRepository: string): Promise<Triton> {
   const warnings: string[] = [];
   const logger = { error() {}, warn: (text: string) => void warnings.push(text), info() {}, debug() {} };
-  const triton = new Triton({ modelRepository, logger });
+  const triton = new Triton({ logger, extensions: [withRepository({ modelRepository })] });
   onTestFinished(() => triton.close());
   await triton.ready();
   expect(warnings).toEqual([]);
