@@ -12,14 +12,15 @@ export interface SizeBudget {
 
 export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   // Most of it is the generated code of the protocol's messages. It has the runtime of protobufjs in it.
-  protocol: { packedKilobytes: 173, unpackedKilobytes: 1_400, dependencies: 2 },
+  // The message ModelConfig field by field, with its defaults and its JSON form, is 6 kB, on a subpath for servers.
+  protocol: { packedKilobytes: 180, unpackedKilobytes: 1_420, dependencies: 2 },
   // Rollouts, captures and the core for the web are 100 kB of it, on subpaths that are loaded when used.
   // Recordings of the scheduling and their replay are 45 kB, on a subpath of their own.
   // Fake models, comparisons of tensors and checks of a model are another 35 kB, on the subpath for tests.
   core: { packedKilobytes: 584, unpackedKilobytes: 2_100, dependencies: 6 },
   server: { packedKilobytes: 100, unpackedKilobytes: 400, dependencies: 1 },
   scheduling: { packedKilobytes: 40, unpackedKilobytes: 150, dependencies: 1 },
-  repository: { packedKilobytes: 100, unpackedKilobytes: 400, dependencies: 1 },
+  repository: { packedKilobytes: 80, unpackedKilobytes: 285, dependencies: 1 },
   operations: { packedKilobytes: 120, unpackedKilobytes: 500, dependencies: 1 },
   // A third of it is the load generator with its carriers. Four of the dependencies are our packages.
   perf: { packedKilobytes: 205, unpackedKilobytes: 725, dependencies: 6 },
@@ -41,7 +42,7 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   llm: { packedKilobytes: 252, unpackedKilobytes: 915, dependencies: 7 },
   // Adding models to repositories is 50 kB of it. All dependencies but one are our packages, which the command loads when
   // it uses them.
-  cli: { packedKilobytes: 88, unpackedKilobytes: 300, dependencies: 13 },
+  cli: { packedKilobytes: 89, unpackedKilobytes: 304, dependencies: 13 },
 };
 
 /** Files that an application gets with core alone. */
