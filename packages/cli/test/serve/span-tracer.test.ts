@@ -9,7 +9,7 @@ import { loadSpanTracer, type SpanSettings } from "../../src/serve/span-tracer.j
 
 describe("span tracer", () => {
   afterEach(() => {
-    vi.doUnmock("@opentelemetry/exporter-trace-otlp-http");
+    vi.doUnmock("@opentelemetry/exporter-trace-otlp-grpc");
     vi.resetModules();
   });
 
@@ -74,7 +74,10 @@ describe("span tracer", () => {
     });
 
     it("says which package to install when it is missing", async () => {
-      vi.doMock("@opentelemetry/exporter-trace-otlp-http", () => {
+      process.env.OTEL_EXPORTER_OTLP_PROTOCOL = "grpc";
+      onTestFinished(() => void delete process.env.OTEL_EXPORTER_OTLP_PROTOCOL);
+      // The other tests use none of gRPC.
+      vi.doMock("@opentelemetry/exporter-trace-otlp-grpc", () => {
         throw new Error("Cannot find package");
       });
       await expect(sendOne({ resource: {} })).rejects.toThrow(
