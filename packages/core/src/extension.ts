@@ -12,6 +12,13 @@ export {
   type HoldGpuMemory,
   type MappedGpuMemory,
   NO_GPUS,
+export type {
+  DeviceNames,
+  GpuRegionRequest,
+  GpuRegions,
+  Gpus,
+  HoldGpuMemory,
+  MappedGpuMemory,
 } from "./config/gpus.js";
 export {
   completeInstanceGroups,

@@ -1,4 +1,4 @@
-import type { Gpus, Log } from "@tritonjs/core/extension";
+import type { DeviceNames, Gpus, Log } from "@tritonjs/core/extension";
 import { errorFor } from "@tritonjs/protocol";
 import { type CudaPoolLimits, CudaPools } from "./cuda-pools.js";
 import { findGpus } from "./driver-gpus.js";
@@ -82,6 +82,10 @@ export class ServerGpus implements Gpus {
     return this.pools.pinnedUsage;
   }
 
+  namesOf(id: number): DeviceNames {
+    return cudaNames(id);
+  }
+
   runsOnCpu(model: string): boolean {
     if (!this.#fallsBack || (this.numbers !== undefined && this.numbers.length > 0)) return false;
     if (!this.#told.has(model)) {
@@ -91,6 +95,16 @@ export class ServerGpus implements Gpus {
     }
     return true;
   }
+}
+
+/** @param id number among the GPUs that this process sees */
+export function cudaNames(id: number): DeviceNames {
+  const visible = process.env.CUDA_VISIBLE_DEVICES?.split(",")[id]?.trim();
+  return {
+    executionProviders: [{ name: "cuda", deviceId: id }, "cpu"],
+    torch: `cuda:${id}`,
+    environment: { CUDA_VISIBLE_DEVICES: visible || String(id) },
+  };
 }
 
 /** The GPUs that a program lists. An empty list means no GPU. */

@@ -1,4 +1,4 @@
-import { process } from "#host";
+import type { DeviceNames, Gpus } from "../config/gpus.js";
 
 /** The place of an instance. */
 export interface InstancePlace {
@@ -8,38 +8,11 @@ export interface InstancePlace {
 }
 
 /** Where an instance runs, in the words of the libraries that a callback opens there. */
-export interface InstanceDevice extends InstancePlace {
-  /**
-   * Execution providers of ONNX Runtime, by preference: `cuda` on this GPU, then `cpu`.
-   * @example
-   * ```ts
-   * await InferenceSession.create("model.onnx", { executionProviders: context.device.executionProviders });
-   * ```
-   */
-  readonly executionProviders: readonly (string | { readonly name: string; readonly deviceId: number })[];
-  /** Name of the device in PyTorch and in libraries that follow it: `cuda:1`, or `cpu`. */
-  readonly torch: string;
-  /**
-   * Environment variables with which a program sees this GPU alone, as its number 0. Empty if the instance is not on a
-   * GPU.
-   * @example
-   * ```ts
-   * spawn("python3", ["step.py"], { env: { ...process.env, ...context.device.environment } });
-   * ```
-   */
-  readonly environment: Readonly<Record<string, string>>;
-}
+export interface InstanceDevice extends InstancePlace, DeviceNames {}
+
+const CPU: DeviceNames = { executionProviders: ["cpu"], torch: "cpu", environment: {} };
 
 /** Describes a place for callbacks. */
-export function instanceDevice(kind: InstancePlace["kind"], id: number): InstanceDevice {
-  if (kind !== "KIND_GPU") return { kind, id, executionProviders: ["cpu"], torch: "cpu", environment: {} };
-  // The number counts the GPUs that this process sees.
-  const visible = process.env.CUDA_VISIBLE_DEVICES?.split(",")[id]?.trim();
-  return {
-    kind,
-    id,
-    executionProviders: [{ name: "cuda", deviceId: id }, "cpu"],
-    torch: `cuda:${id}`,
-    environment: { CUDA_VISIBLE_DEVICES: visible || String(id) },
-  };
+export function instanceDevice(kind: InstancePlace["kind"], id: number, gpus?: Gpus): InstanceDevice {
+  return { kind, id, ...((kind === "KIND_GPU" && gpus?.namesOf?.(id)) || CPU) };
 }

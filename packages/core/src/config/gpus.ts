@@ -6,10 +6,35 @@ export interface Gpus {
   readonly numbers: readonly number[] | undefined;
   /** Whether instances of KIND_GPU of a model run on the CPU, because there is no GPU. @default none do */
   runsOnCpu?(model: string): boolean;
+  /** What libraries call a GPU. @default what they call the CPU */
+  namesOf?(id: number): DeviceNames;
   /** Pinned memory for tensors on their way to GPUs, in bytes, which the metrics show. @default none */
   readonly pinnedMemory?: { readonly total: number; readonly used: number };
   /** Memory of GPUs that clients share. @default none can */
   readonly regions?: GpuRegions;
+}
+
+/** What libraries that a callback opens call a device. */
+export interface DeviceNames {
+  /**
+   * Execution providers of ONNX Runtime, by preference: that of the GPU, then `cpu`.
+   * @example
+   * ```ts
+   * await InferenceSession.create("model.onnx", { executionProviders: context.device.executionProviders });
+   * ```
+   */
+  readonly executionProviders: readonly (string | { readonly name: string; readonly deviceId: number })[];
+  /** Name of the device in PyTorch and in libraries that follow it. */
+  readonly torch: string;
+  /**
+   * Environment variables with which a program sees this GPU alone, as its number 0. Empty if the instance is not on a
+   * GPU.
+   * @example
+   * ```ts
+   * spawn("python3", ["step.py"], { env: { ...process.env, ...context.device.environment } });
+   * ```
+   */
+  readonly environment: Readonly<Record<string, string>>;
 }
 
 /** A server without GPUs. */

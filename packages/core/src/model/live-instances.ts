@@ -241,7 +241,7 @@ export class LiveInstances implements InstanceModel {
         modelConfig,
         instanceName: placement.name,
         instanceIndex: placement.index,
-        device: instanceDevice(placement.kind, placement.deviceId),
+        device: instanceDevice(placement.kind, placement.deviceId, gpus),
       },
       checker: this.#checker,
       clock,

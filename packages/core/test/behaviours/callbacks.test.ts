@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { importCompiled } from "../../../../test/support/compile-fixture.js";
 import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { thrownBy } from "../../../../test/support/outcome.js";
-import { instanceDevice } from "../../src/callback/instance-device.js";
 import { listedGpus } from "../support/listed-gpus.js";
 // @ts-expect-error: a module of JavaScript, which workers import as it is.
 import { styles } from "./fixtures/tells-requests.mjs";
@@ -420,27 +419,7 @@ describe("asynchronous context", () => {
 });
 
 describe("instance device", () => {
-  const visible = process.env.CUDA_VISIBLE_DEVICES;
-
-  afterEach(() => {
-    if (visible === undefined) delete process.env.CUDA_VISIBLE_DEVICES;
-    else process.env.CUDA_VISIBLE_DEVICES = visible;
-  });
-
   describe("the device of a callback", () => {
-    it.each([
-      ["3,1", "1"],
-      [" GPU-aaaa , GPU-bbbb ", "GPU-bbbb"],
-      ["7", "1"],
-      ["", "1"],
-    ])(
-      "selects its GPU among those that CUDA_VISIBLE_DEVICES '%s' shows to this process",
-      (shown, selected) => {
-        process.env.CUDA_VISIBLE_DEVICES = shown;
-        expect(instanceDevice("KIND_GPU", 1).environment).toEqual({ CUDA_VISIBLE_DEVICES: selected });
-      },
-    );
-
     it("reaches callbacks on this thread and modules in workers and processes", async () => {
       await using triton = new Triton({ extensions: [listedGpus(0, 1)] });
       const inputs = [{ name: "x", dtype: "FP32", shape: [1] }] as const;
