@@ -1,7 +1,7 @@
 import { errorFor, type ModelConfig } from "@tritonjs/protocol";
 import { SCHEDULING_PARAMETERS, withSettings } from "../config/model-options.js";
 import type { ParameterTable } from "../instance/backend.js";
-import type { ModelPlan, VersionExtensions } from "../model/model-server.js";
+import type { ModelPlan } from "../model/model-server.js";
 import type { Residence, TenantModel } from "../model/residence.js";
 import type { CollectedFamily } from "../observe/metric-families.js";
 import type { RequestTracer } from "../observe/request-trace.js";
@@ -16,8 +16,11 @@ import type {
 } from "./extension.js";
 import { boundModels, type ModelSource } from "./model-source.js";
 
+/** Milliseconds that an extension has at least: it may have files to write, however little time requests have. */
+const LEAST_WAIT_MS = 10_000;
+
 /** The extensions of one server, in the order in which the program lists them. */
-export class AttachedExtensions implements VersionExtensions {
+export class AttachedExtensions {
   /** Where models come from that the program does not bind. */
   readonly source: ModelSource;
   readonly #server: ExtensionServer;
@@ -119,12 +122,12 @@ export class AttachedExtensions implements VersionExtensions {
     return this.#parts.some((parts) => parts.startsOnDisk?.(config));
   }
 
-  /** @param limitMs milliseconds after which the server no longer waits for an extension */
+  /** @param limitMs time limit of requests, within which the extensions should be done too */
   async drain(limitMs: number): Promise<void> {
     await this.#each(limitMs, (parts) => parts.drain?.());
   }
 
-  /** @param limitMs milliseconds after which the server no longer waits for an extension */
+  /** @param limitMs time limit of requests, within which the extensions should be done too */
   async close(limitMs: number): Promise<void> {
     await this.#each(limitMs, (parts) => parts.close?.());
   }
@@ -136,7 +139,7 @@ export class AttachedExtensions implements VersionExtensions {
         const done = (async () => act(parts))().catch((error) => {
           process.emitWarning(`cannot close an extension: ${String(error)}`, "TritonWarning");
         });
-        await settledWithin(this.#server.clock, limitMs, done);
+        await settledWithin(this.#server.clock, Math.max(limitMs, LEAST_WAIT_MS), done);
       }),
     );
   }

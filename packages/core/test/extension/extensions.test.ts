@@ -136,6 +136,22 @@ describe("extensions of a server", () => {
     await expect(triton.ready()).rejects.toThrow("no disk");
   });
 
+  it("finish what they write, however little time requests have", async () => {
+    let isWritten = false;
+    const writing: Extension = {
+      name: "writing",
+      attach: () => ({
+        async drain() {
+          for (let turn = 0; turn < 1000; turn++) await new Promise(setImmediate);
+          isWritten = true;
+        },
+      }),
+    };
+    const triton = new Triton({ exitTimeoutSecs: 0, extensions: [writing] });
+    await triton.close();
+    expect(isWritten).toBe(true);
+  });
+
   it("cannot keep the server from closing", async () => {
     const failing: Extension = {
       name: "failing",
