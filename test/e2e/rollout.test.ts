@@ -283,35 +283,44 @@ describe("a repository", () => {
     expect(await versionIn(other)).toBe("m/2");
   });
 
+  const start = (path: string, ...args: string[]) => {
+    const ports = ["--http-address=127.0.0.1", "--http-port=0", "--allow-grpc=false", "--metrics-port=0"];
+    const all = ["serve", `--model-repository=${path}`, ...ports, ...args];
+    return Program.node(join(repositoryRoot, "packages/cli/dist/main.js"), all, repositoryRoot);
+  };
+  const urlOf = async (program: Program) => {
+    const text = await program.untilOutput("Started Metrics Service", "stderr");
+    return `http://${/Started HTTPService at ([\d.]+:\d+)/.exec(text)![1]}`;
+  };
+
   it("is rolled out by the command line, and goes on after a restart", async () => {
     const { path } = await create({});
     const directory = await mkdtemp(join(tmpdir(), "rollouts-"));
     onTestFinished(() => rm(directory, { recursive: true, force: true }));
-    const start = (...args: string[]) => {
-      const ports = ["--http-address=127.0.0.1", "--http-port=0", "--allow-grpc=false", "--metrics-port=0"];
-      const all = [
-        "serve",
-        `--model-repository=${path}`,
-        ...ports,
-        `--rollout-directory=${directory}`,
-        ...args,
-      ];
-      return Program.node(join(repositoryRoot, "packages/cli/dist/main.js"), all, repositoryRoot);
-    };
-    const urlOf = async (program: Program) => {
-      const text = await program.untilOutput("Started Metrics Service", "stderr");
-      return `http://${/Started HTTPService at ([\d.]+:\d+)/.exec(text)![1]}`;
-    };
-    const first = start("--rollout=m:from=1,to=2,share=40");
+    const first = start(path, `--rollout-directory=${directory}`, "--rollout=m:from=1,to=2,share=40");
     const url = await urlOf(first);
     expect((await ask(url)).body).toMatchObject({ from: 1, to: 2, share: 40 });
     expect((await ask(url, { share: 70 })).status).toBe(200);
     first.signal("SIGTERM");
     await first.ended;
-    const second = start();
+    const second = start(path, `--rollout-directory=${directory}`);
     const later = await urlOf(second);
     await expect.poll(async () => (await ask(later)).body.share).toBe(70);
     second.signal("SIGTERM");
     await second.ended;
+  });
+
+  it("is rolled out by a configuration that changes while the command serves it", async () => {
+    const folder = await create({});
+    const program = start(folder.path, "--model-control-mode=explicit", "--load-model=m");
+    const url = await urlOf(program);
+    expect((await ask(url)).status).toBe(404);
+    const parameters = { rollout_from: "1", rollout_to: "2", rollout_share: "30" };
+    await folder.write({ "m/config.pbtxt": config(parameters) });
+    const loaded = await fetch(`${url}/v2/repository/models/m/load`, { method: "POST" });
+    expect(loaded.status).toBe(200);
+    await expect.poll(async () => (await ask(url)).body.share).toBe(30);
+    program.signal("SIGTERM");
+    await program.ended;
   });
 });

@@ -58,14 +58,6 @@ export interface ModelPlan {
   readonly loadsNow?: boolean;
 }
 
-/** What extensions decide about the versions of a server. */
-export interface VersionExtensions {
-  /** Gives a version its place in memory; undefined for one that is always there. */
-  admit(model: TenantModel): Residence | undefined;
-  /** Stands around the scheduling of a version, or of its next configuration; undefined for nothing. */
-  around(plan: ModelPlan): AroundScheduling | undefined;
-}
-
 export interface ModelServer {
   readonly clock: Clock;
   readonly findMember: FindMember;
@@ -88,8 +80,10 @@ export interface ModelServer {
   readonly metricsConfig: ResolvedMetricsConfig;
   /** Adds the settings of the server to a plan by which a model changes. @default none */
   adapt?(plan: ModelPlan): ModelPlan;
-  /** Decides about versions what extensions decide. */
-  readonly extensions?: VersionExtensions | undefined;
+  /** Gives a version its place in memory; undefined for one that is always there. */
+  admit?(model: TenantModel): Residence | undefined;
+  /** Stands around the scheduling of a version, or of its next configuration; undefined for nothing. */
+  around?(plan: ModelPlan): AroundScheduling | undefined;
 }
 
 export interface Callee {

@@ -129,9 +129,9 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
     this.statistics.latencies = createLatencies(config, server.metricsConfig);
     this.deadlines = new DeadlineQueue(server.clock);
     this.validator = new RequestValidator(config);
-    this.residence = server.extensions?.admit(this);
+    this.residence = server.admit?.(this);
     const isAway = this.residence !== undefined;
-    this.around = this.isEnsemble ? undefined : server.extensions?.around(plan);
+    this.around = this.isEnsemble ? undefined : server.around?.(plan);
     this.#live = new LiveInstances(plan, server, this.statistics, this.validator, isAway, this.around);
     this.instances = this.#live.group;
     this.scheduler = this.#schedulerOf(plan, this.instances, this.around);
@@ -325,7 +325,7 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
     try {
       const isAway = this.residence?.isResident === false;
       const validator = new RequestValidator(plan.config);
-      const around = this.#server.extensions?.around(plan);
+      const around = this.#server.around?.(plan);
       const live = new LiveInstances(plan, this.#server, this.statistics, validator, isAway, around);
       const scheduler = this.#schedulerOf(plan, live.group, around);
       live.group.serve(scheduler);

@@ -103,7 +103,8 @@ export class ServerModels {
       metrics,
       control,
       gpus: machine.gpus,
-      extensions,
+      admit: (model) => extensions.admit(model),
+      around: (plan) => extensions.around(plan),
       adapt: (plan) => this.#adapt(plan),
       metricsConfig: { ...DEFAULT_METRICS_CONFIG, ...options.metricsConfig },
     };

@@ -4,6 +4,7 @@ import { Rollouts, type RolloutsOptions } from "./rollouts.js";
 export type { DriftMeasure, InputDrift, SavedSketch } from "./drift-sketch.js";
 export { agrees, largestDifference, type OutputComparison } from "./output-agreement.js";
 export type { RolloutEvent, RolloutReport, RolloutState } from "./rollout.js";
+export type { Rollout } from "./rollout-handle.js";
 export {
   isShadow,
   type RolloutKey,
@@ -14,7 +15,7 @@ export {
   type ShadowOptions,
   type VerdictOptions,
 } from "./rollout-options.js";
-export type { Rollout, RolloutAction, Rollouts, RolloutsOptions } from "./rollouts.js";
+export type { RolloutAction, Rollouts, RolloutsOptions } from "./rollouts.js";
 export type {
   LatencyFigures,
   OutputAgreement,

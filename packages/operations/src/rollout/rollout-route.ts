@@ -1,4 +1,4 @@
-import type { ManagementRoute } from "@tritonjs/core/extension";
+import type { ManagementRequest, ManagementRoute } from "@tritonjs/core/extension";
 import type { RolloutReport } from "./rollout.js";
 
 /** Module of browsers that shows the reports of rollouts. */
@@ -30,14 +30,11 @@ const REPORT = {
   },
 };
 
-/** The rollouts of a server, as clients ask for them. */
-interface AskedRollouts {
-  get(model: string): { report(): RolloutReport };
-  change(model: string, request: Readonly<Record<string, unknown>>): Promise<RolloutReport>;
-}
-
 /** The operations of clients on rollouts: reads the rollout of a model, starts one or changes it. Triton has none. */
-export function rolloutRoute(rollouts: AskedRollouts): ManagementRoute {
+export function rolloutRoute(
+  read: (model: string) => RolloutReport,
+  change: (model: string, request: ManagementRequest["body"]) => Promise<RolloutReport>,
+): ManagementRoute {
   return {
     path: "repository/models/{model}/rollout",
     group: "model-repository",
@@ -46,14 +43,14 @@ export function rolloutRoute(rollouts: AskedRollouts): ManagementRoute {
       id: "rollout",
       summary: "The rollout of a model",
       answer: REPORT,
-      run: ({ names }) => rollouts.get(names.model!).report(),
+      run: ({ names }) => read(names.model!),
     },
     post: {
       id: "changeRollout",
       summary: "Start or change a rollout",
       body: REQUEST,
       answer: REPORT,
-      run: ({ names, body }) => rollouts.change(names.model!, body),
+      run: ({ names, body }) => change(names.model!, body),
     },
   };
 }

@@ -11,16 +11,9 @@ import type {
 } from "@tritonjs/core/extension";
 import { Alarm, quietTimers } from "@tritonjs/core/internal";
 import { errorFor, TritonError } from "@tritonjs/protocol";
-import type { SavedSketch } from "./drift-sketch.js";
-import {
-  assertSameTensors,
-  LiveRollout,
-  type RolloutEvent,
-  type RolloutReport,
-  type RolloutServer,
-  type RolloutState,
-} from "./rollout.js";
+import { LiveRollout, type RolloutEvent, type RolloutReport, type RolloutServer } from "./rollout.js";
 import { RolloutFiles } from "./rollout-files.js";
+import { handleOf, type Rollout } from "./rollout-handle.js";
 import { rolloutFamilies } from "./rollout-metrics.js";
 import {
   ROLLOUT_PARAMETERS,
@@ -29,43 +22,7 @@ import {
   rolloutOfConfig,
 } from "./rollout-options.js";
 import { ROLLOUT_VIEW, rolloutRoute } from "./rollout-route.js";
-import type { Verdict } from "./verdict.js";
-
-/**
- * A rollout that the program has started.
- *
- * @example
- * ```ts
- * const rollout = await updates.start("resnet", { from: 1, to: 2, share: 10 });
- * rollout.onEvent(({ type, reason }) => console.log(type, reason));
- * rollout.promote();
- * ```
- */
-export interface Rollout {
-  readonly model: string;
-  readonly from: number;
-  readonly to: number;
-  readonly state: RolloutState;
-  /** Percentage of the requests without a version that the new version gets. */
-  readonly share: number;
-  /** Changes the percentage. */
-  setShare(share: number): void;
-  /** Stops the time of the steps. The share stays. */
-  pause(): void;
-  resume(): void;
-  /** Sends all requests without a version to the new version from now on, and ends the rollout. */
-  promote(): void;
-  /** Sends all requests without a version to the old version from now on, and ends the rollout. */
-  rollBack(reason?: string): void;
-  /** Forgets the rollout: requests without a version get the highest version in service, as without a rollout. */
-  remove(): void;
-  verdict(): Verdict;
-  report(): RolloutReport;
-  /** The distributions of the inputs so far, as `verdict.drift.reference` of a later rollout. */
-  references(): Record<string, SavedSketch>;
-  /** Calls `listener` with each event from now on. Returns a function that ends that. */
-  onEvent(listener: (event: RolloutEvent) => void): () => void;
-}
+import { assertSameTensors, assertShadows } from "./version-checks.js";
 
 /** Actions of operators on a rollout. */
 export type RolloutAction = "pause" | "resume" | "promote" | "rollback" | "remove";
@@ -129,7 +86,12 @@ export class Rollouts implements Extension, RolloutServer {
         await this.#close();
       },
       families: () => families,
-      routes: [rolloutRoute(this)],
+      routes: [
+        rolloutRoute(
+          (model) => this.get(model).report(),
+          (model, request) => this.change(model, request),
+        ),
+      ],
       page: { data: () => this.reports(), view: ROLLOUT_VIEW },
       parameters: ROLLOUT_PARAMETERS,
       adapt: (plan) => {
@@ -352,32 +314,9 @@ export class Rollouts implements Extension, RolloutServer {
 
   #handleOf(rollout: StartedRollout): Rollout {
     const { live, listeners } = rollout;
-    return {
-      model: live.model,
-      from: live.from,
-      to: live.to,
-      get state() {
-        return live.state;
-      },
-      get share() {
-        return live.share;
-      },
-      setShare: (share) => live.setShare(share),
-      pause: () => live.pause(),
-      resume: () => live.resume(),
-      promote: () => live.promote(),
-      rollBack: (reason) => live.rollBack(reason),
-      remove: () => {
-        if (this.#rollouts.get(live.model) === rollout) this.#forget(live.model);
-      },
-      verdict: () => live.evidence.verdict(),
-      report: () => live.report(),
-      references: () => live.references(),
-      onEvent(listener) {
-        listeners.add(listener);
-        return () => void listeners.delete(listener);
-      },
-    };
+    return handleOf(live, listeners, () => {
+      if (this.#rollouts.get(live.model) === rollout) this.#forget(live.model);
+    });
   }
 
   #act(model: string, action: string): RolloutReport {
@@ -513,18 +452,6 @@ export class Rollouts implements Extension, RolloutServer {
     }
     if (live) this.#saveLater();
   }
-}
-
-/** @throws TritonError INVALID_ARG for a model whose requests cannot be copied */
-function assertShadows({ name, config }: ModelVersion): void {
-  const why =
-    config.sequenceBatching !== undefined
-      ? "it has sequences"
-      : config.modelTransactionPolicy?.decoupled === true
-        ? "it is decoupled"
-        : undefined;
-  if (why === undefined) return;
-  throw errorFor("INVALID_ROLLOUT", `requests to model '${name}' cannot have shadows: ${why}`);
 }
 
 function wordsOf({ type, rollout }: RolloutEvent): string {
