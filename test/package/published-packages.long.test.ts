@@ -83,6 +83,7 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
       backends: /^python\/.*\.py$/,
       "onnxruntime-wasm": /^ort\/(LICENSE|ort[\w.-]+\.(mjs|wasm))$/,
       http: /^page\/[\w-]+\.(html|css|js)$/,
+      operations: /^page\/[\w-]+\.js$/,
       cli: /^templates\//,
     };
     const expected = (data as Partial<Record<PackageName, RegExp>>)[name];
