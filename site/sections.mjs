@@ -40,7 +40,7 @@ export const SECTIONS = [
   { text: "Text", pages: ["text-generation", "text-generation-decoder", "openai", "agents"] },
   {
     text: "Serving",
-    pages: ["http", "grpc", "client", "types", "cli", "shared-memory", "request-memory"],
+    pages: ["http", "grpc", "client", "types", "cli", "extensions", "shared-memory", "request-memory"],
   },
   {
     text: "Operating",
