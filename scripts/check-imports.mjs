@@ -85,6 +85,7 @@ const ORDER = {
     "served-models.ts",
     "known-model.ts",
     "models-client.ts",
+    "index.ts",
     "recording",
     "http",
     "grpc",

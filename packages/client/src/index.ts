@@ -18,11 +18,12 @@ export type {
 } from "@tritonjs/protocol";
 export { BFloat16Bits, Float16Bits, isTimeout, Tensor, TritonError } from "@tritonjs/protocol";
 export type { InferInput, SharedMemoryInput } from "./infer-request.js";
-export { InferResult } from "./infer-result.js";
+export { InferResult, type SharedMemoryOutput } from "./infer-result.js";
 export type { CudaRegion, SystemRegion } from "./options.js";
 export type {
   AnsweringCalls,
   BatchOutputs,
+  ClassifyOptions,
   ClassScore,
   LabelOf,
   ModelNamed,

@@ -30,11 +30,11 @@ export interface ServedModelTypes {
 }
 
 /** A model of which nothing is known: it takes and returns tensors of any kind. */
-interface AnyModel {
+type AnyModel = {
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
   readonly decoupled: unknown;
-}
+};
 
 interface Handle {
   readonly [servedTensors]?: {

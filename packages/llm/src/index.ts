@@ -9,7 +9,7 @@ export type { TextGenerationOptions } from "./decoder/decoder-settings.js";
 export { textGeneration } from "./decoder/text-generation.js";
 export { type LlamaCppModel, llamacpp } from "./llamacpp/llama-backend.js";
 export type { SamplingParameters } from "./sampling/sampling-parameters.js";
-export { StructuredOutput } from "./structured/structured-output.js";
+export { StructuredOutput, type TokenConstraint } from "./structured/structured-output.js";
 export type {
   TextCallback,
   TextFinishReason,

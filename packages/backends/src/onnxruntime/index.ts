@@ -20,6 +20,7 @@ import { ONNX_PARAMETERS, PROVIDER_OPTIONS } from "./onnx-parameters.js";
 import { precisionForm, requestedPrecision } from "./precision-form.js";
 
 export { describeLibraries, diagnoseGpus, hasNothingOfNvidia } from "./examined-gpus.js";
+export type { DescribedLibrary } from "./native/diagnose-gpus.js";
 export type { GpuFinding } from "./native/gpu-doctor.js";
 export { hashOfModel } from "./onnx-file.js";
 export type { OnnxEngine, OnnxRuntimeOptions } from "./onnx-options.js";

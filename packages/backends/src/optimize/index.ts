@@ -1,4 +1,5 @@
 export type { FixedShapes } from "../onnx-graph/clean-up.js";
+export type { VariantChanges } from "../onnx-graph/layer-choice.js";
 export { addPooling, addScores, type PoolingMode, type ScoreActivation } from "../onnx-graph/model-head.js";
 export { OnnxModel, replaceFile } from "../onnx-graph/onnx-model.js";
 export {

@@ -15,8 +15,9 @@ import {
 } from "@tritonjs/protocol";
 import { inference, type RpcRequest, type RpcResponse, type UnaryRpcName } from "@tritonjs/protocol/grpc";
 import { invalidAnswer } from "../caller.js";
+import type { InferResult, ModelsClient } from "../index.js";
 import { isRepeatable, withSequenceHeader } from "../infer-request.js";
-import { type InferResult, resultArrays } from "../infer-result.js";
+import { resultArrays } from "../infer-result.js";
 import { AnsweringModel, callInputs, KnownModel, type ModelCarrier } from "../known-model.js";
 import { modelsClient } from "../models-client.js";
 import {
@@ -27,7 +28,6 @@ import {
   REGION_TYPES,
   type SystemRegion,
 } from "../options.js";
-import type { ModelsClient } from "../served-models.js";
 import {
   type CallOptions,
   CLIENT_TYPES,
@@ -79,14 +79,10 @@ type NewTraceSettings = Readonly<Record<string, string | number | readonly strin
 type ServerLogSettings = Readonly<Record<string, string | number | boolean>>;
 
 /** A registered region of the system's shared memory. */
-interface SystemRegionStatus extends Required<SystemRegion> {
-  readonly name: string;
-}
+type SystemRegionStatus = Required<SystemRegion> & { readonly name: string };
 
 /** A registered region of CUDA shared memory. */
-interface CudaRegionStatus extends Omit<CudaRegion, "rawHandle"> {
-  readonly name: string;
-}
+type CudaRegionStatus = Omit<CudaRegion, "rawHandle"> & { readonly name: string };
 
 /**
  * A client of any server that speaks the v2 (KServe / Triton) protocol over gRPC, with the calls of Triton's Python

@@ -13,8 +13,8 @@ import {
   toJson,
 } from "@tritonjs/protocol";
 import { type Effect, invalidAnswer } from "../caller.js";
+import type { InferResult, ModelsClient } from "../index.js";
 import { isRepeatable, withSequenceHeader } from "../infer-request.js";
-import type { InferResult } from "../infer-result.js";
 import { AnsweringModel, callInputs, KnownModel, type ModelCarrier } from "../known-model.js";
 import { modelsClient } from "../models-client.js";
 import {
@@ -24,7 +24,6 @@ import {
   REGION_TYPES,
   type SystemRegion,
 } from "../options.js";
-import type { ModelsClient } from "../served-models.js";
 import {
   CALL_TYPES,
   type CallOptions,
@@ -63,10 +62,13 @@ export type { CallOptions, ClientOptions, Fetch, InferCall } from "./client-opti
 export { HttpStatusError } from "./http-calls.js";
 export type { GenerateResponse, InferResponse } from "./infer-messages.js";
 export type {
+  CudaRegionAnswer,
   ModelConfigAnswer,
+  ModelConfigTensor,
   ModelIndexAnswer,
   ServerMetadataAnswer,
   StatisticsAnswer,
+  SystemRegionAnswer,
 } from "./server-answers.js";
 
 const LOAD_TYPES = { ...CALL_TYPES, ...LOAD_OPTION_TYPES };

@@ -28,13 +28,13 @@ export interface ModelConfigAnswer {
 }
 
 /** Number and total duration of an event. */
-interface StatisticDuration {
+type StatisticDuration = {
   readonly count: number;
   readonly ns: number;
-}
+};
 
 /** Statistics of one version of a model. */
-interface ModelStatisticsAnswer {
+type ModelStatisticsAnswer = {
   readonly name: string;
   readonly version: string;
   /** Milliseconds since 1970. */
@@ -50,7 +50,7 @@ interface ModelStatisticsAnswer {
     readonly id: number;
     readonly byte_size: number;
   }[];
-}
+};
 
 /** The answer of the statistics routes. */
 export interface StatisticsAnswer {

@@ -28,18 +28,18 @@ type TokensOf<O extends TokenizerOptions> = O extends { readonly dtype: infer D 
   : "INT64";
 
 /** A tensor of texts. */
-interface TextSpec<N extends string> {
+type TextSpec<N extends string> = {
   readonly name: N;
   readonly dtype: "BYTES";
   readonly shape: readonly [1];
-}
+};
 
 /** A tensor of tokens, as many as a text has. */
-interface TokenSpec<N extends string, D extends DataType> {
+type TokenSpec<N extends string, D extends DataType> = {
   readonly name: N;
   readonly dtype: D;
   readonly shape: readonly [-1];
-}
+};
 
 /** The direction of the options `O`; not one of the two if the compiler does not know it. */
 type DirectionOf<O extends TokenizerOptions> = unknown extends O["direction"] ? "encode" : O["direction"];
