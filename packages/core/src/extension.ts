@@ -5,21 +5,17 @@
 
 export { EqualInputsRule, Payload } from "./batch/payload.js";
 export { ENSEMBLE_PLATFORM } from "./config/ensemble.js";
+
 export {
+  type DeviceNames,
   type GpuRegionRequest,
   type GpuRegions,
   type Gpus,
   type HoldGpuMemory,
   type MappedGpuMemory,
   NO_GPUS,
-export type {
-  DeviceNames,
-  GpuRegionRequest,
-  GpuRegions,
-  Gpus,
-  HoldGpuMemory,
-  MappedGpuMemory,
 } from "./config/gpus.js";
+
 export {
   completeInstanceGroups,
   hostPolicyOf,

@@ -3,6 +3,7 @@
  * none of the tools.
  */
 export { cleanUpAtExit } from "./command/exit-cleanups.js";
+export { repositoryServer } from "./command/repository-server.js";
 export { processTerminal, type Terminal } from "./command/terminal.js";
 export {
   addOptions,

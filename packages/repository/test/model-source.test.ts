@@ -1,5 +1,6 @@
 import { type Extension, sample, Triton } from "@tritonjs/core";
 import { repository } from "@tritonjs/repository";
+import { serviceOf } from "@tritonjs/server";
 import { describe, expect, it } from "vitest";
 
 const refusal = {
@@ -36,7 +37,7 @@ describe("the models of a server that are not bound", () => {
     bind("b");
     bind("a");
     await triton.ready();
-    expect(await triton.service.repositoryIndex(true)).toEqual([
+    expect(await serviceOf(triton).repositoryIndex(true)).toEqual([
       { name: "a", version: "1", state: "READY" },
       { name: "b", version: "1", state: "READY" },
     ]);

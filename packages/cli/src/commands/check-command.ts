@@ -1,15 +1,15 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { gpu, machineGpus } from "@tritonjs/backends/gpu";
 import { Triton, type TritonOptions } from "@tritonjs/core";
 import type { CheckedModel, CheckModelOptions, CheckName, ModelReport } from "@tritonjs/core/testing";
+import { repositoryServer } from "@tritonjs/perf/internal";
 import { errorFor, type InferOptions, TritonError } from "@tritonjs/protocol";
 import { toConfigJson } from "@tritonjs/protocol/config";
-import { repository as withRepository } from "@tritonjs/repository";
-import { inspectRepository, modelFileBackend } from "@tritonjs/repository/config";
+import { modelFileBackend } from "@tritonjs/repository/config";
 import { serviceOf } from "@tritonjs/server";
 import { Command } from "commander";
 import type { CommandContext, Extensions } from "../command-context.js";
+import { inspectHere } from "./config-command.js";
 
 interface CheckOptions {
   readonly json?: true;
@@ -108,12 +108,10 @@ interface OpenedModel {
   model(this: void): CheckedModel;
 }
 
-/** Options of a server of this check. */
-const quiet = (): TritonOptions => ({
+const QUIET: TritonOptions = {
   logger: { error() {}, warn() {}, info() {}, debug() {} },
   allowCpuMetrics: false,
-  extensions: [gpu()],
-});
+};
 
 /** Opens models one after the other, and closes each before the next. */
 async function* openModels(
@@ -123,7 +121,8 @@ async function* openModels(
 ): AsyncGenerator<OpenedModel> {
   const file = await modelFileBackend(path);
   if (file !== undefined) {
-    await using triton = new Triton(quiet());
+    const { gpu } = await import("@tritonjs/backends/gpu");
+    await using triton = new Triton({ ...QUIET, extensions: [gpu()] });
     const { name, backend } = file;
     yield { name, model: () => triton.bind({ modelName: name, inferFunc: backend }) };
     return;
@@ -140,19 +139,10 @@ async function* openModels(
   const repository = isModel ? dirname(resolve(path)) : path;
   const names = isModel ? [basename(resolve(path))] : (models ?? (await namesIn(repository, extensions)));
   for (const name of names) {
-    const settings = quiet();
-    await using triton = new Triton({
-      ...settings,
-      extensions: [
-        withRepository({
-          ...extensions,
-          modelRepository: repository,
-          modelControlMode: "explicit",
-          exitOnError: false,
-        }),
-        ...(settings.extensions ?? []),
-      ],
-    });
+    await using triton = await repositoryServer(
+      { ...extensions, modelRepository: repository, modelControlMode: "explicit", exitOnError: false },
+      QUIET,
+    );
     const failure = await triton.loadModel(name).then(
       () => undefined,
       (error: unknown) => TritonError.from(error),
@@ -168,9 +158,7 @@ async function* openModels(
 }
 
 async function namesIn(repository: string, extensions: Extensions): Promise<string[]> {
-  return (await inspectRepository([repository], { ...extensions, gpus: machineGpus() })).map(
-    ({ name }) => name,
-  );
+  return (await inspectHere([repository], extensions)).map(({ name }) => name);
 }
 
 /** True for a directory with a configuration or with versions. */

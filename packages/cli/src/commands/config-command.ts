@@ -1,11 +1,11 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, relative, resolve } from "node:path";
-import { gpu, machineGpus } from "@tritonjs/backends/gpu";
-import { Triton } from "@tritonjs/core";
+import { repositoryServer } from "@tritonjs/perf/internal";
 import { toConfigJson } from "@tritonjs/protocol/config";
-import { type RepositoryOptions, repository } from "@tritonjs/repository";
+import type { RepositoryOptions } from "@tritonjs/repository";
 import {
   type Finding,
+  type InspectOptions,
   inspectRepository,
   isCloudPath,
   type ModelInspection,
@@ -55,7 +55,7 @@ function checkCommand({ terminal, extensions, finish }: CommandContext): Command
       .option("--load", "also load the models, which runs them"),
   ).action(async (paths: string[], { json, load, repoagentDirectory, ...options }: ConfigOptions) => {
     const settings = { ...options, ...agentsOf(repoagentDirectory), ...extensions };
-    let found = await inspectPaths(paths, { ...settings, gpus: machineGpus() });
+    let found = await inspectPaths(paths, settings);
     if (load) found = await loadModels(found, paths, settings);
     const report = checkReport(found);
     terminal.write(json ? `${JSON.stringify(report, null, 2)}\n` : reportText(report));
@@ -70,12 +70,7 @@ function showCommand({ terminal, extensions, finish }: CommandContext): Command 
       .argument("<model>", "directory of the model")
       .option("--json", "print Triton's JSON instead of config.pbtxt"),
   ).action(async (path: string, { json, repoagentDirectory, ...options }: ConfigOptions) => {
-    const model = await inspectOne(path, {
-      ...options,
-      ...agentsOf(repoagentDirectory),
-      ...extensions,
-      gpus: machineGpus(),
-    });
+    const model = await inspectOne(path, { ...options, ...agentsOf(repoagentDirectory), ...extensions });
     if (model.config === undefined) {
       terminal.writeError(findingsText([model]));
       finish(1);
@@ -91,26 +86,30 @@ function agentsOf(repositoryAgentDirectory: string | undefined) {
   return repositoryAgentDirectory === undefined ? {} : { repositoryAgentDirectory };
 }
 
-async function inspectPaths(
-  paths: readonly string[],
-  options: Parameters<typeof inspectRepository>[1],
-): Promise<ModelInspection[]> {
+async function inspectPaths(paths: readonly string[], options: InspectOptions): Promise<ModelInspection[]> {
   const [only] = paths;
   if (only !== undefined && paths.length === 1 && (await isModel(only))) {
     return [await inspectOne(only, options)];
   }
-  return inspectRepository(paths, options);
+  return inspectHere(paths, options);
 }
 
-async function inspectOne(
-  path: string,
-  options: Parameters<typeof inspectRepository>[1],
-): Promise<ModelInspection> {
+/** Inspects model repositories for the GPUs of this machine. */
+export async function inspectHere(
+  paths: readonly string[],
+  options: InspectOptions,
+  models?: readonly string[],
+): Promise<ModelInspection[]> {
+  const { machineGpus } = await import("@tritonjs/backends/gpu");
+  return inspectRepository(paths, { ...options, gpus: machineGpus() }, models);
+}
+
+async function inspectOne(path: string, options: InspectOptions): Promise<ModelInspection> {
   const isCloud = isCloudPath(path);
   const directory = isCloud ? path.replace(/\/+$/, "") : resolve(path);
   const name = basename(directory);
   const parent = isCloud ? directory.slice(0, -name.length) : dirname(directory);
-  const [model] = await inspectRepository([parent], options, [name]);
+  const [model] = await inspectHere([parent], options, [name]);
   if (model !== undefined) return model;
   const message = `cannot find the model directory ${directory}`;
   const finding = { severity: "error", path: directory, message } as const;
@@ -130,10 +129,8 @@ async function loadModels(
   options: RepositoryOptions,
 ): Promise<ModelInspection[]> {
   const logger = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} };
-  await using triton = new Triton({
-    logger,
-    extensions: [repository({ ...options, modelRepository: repositories, exitOnError: false }), gpu()],
-  });
+  const models = { ...options, modelRepository: repositories, exitOnError: false };
+  await using triton = await repositoryServer(models, { logger });
   await triton.ready().catch(() => {});
   const index = await serviceOf(triton).repositoryIndex(false);
   return inspections.map((inspection) => {

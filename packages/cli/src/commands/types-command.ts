@@ -1,11 +1,9 @@
 import { existsSync } from "node:fs";
 import { stat, writeFile } from "node:fs/promises";
-import { machineGpus } from "@tritonjs/backends/gpu";
 import { TritonError } from "@tritonjs/protocol";
 import {
   type InspectOptions,
   inspectModelFile,
-  inspectRepository,
   isCloudPath,
   type ModelInspection,
 } from "@tritonjs/repository/config";
@@ -15,7 +13,7 @@ import { isServer, readServer } from "../types/read-server.js";
 import { modelOfConfig, modelWithoutTypes, type TypedModel } from "../types/typed-model.js";
 import { schemasText } from "../types/write-schemas.js";
 import { oneLine, typesText } from "../types/write-types.js";
-import { findingsText } from "./config-command.js";
+import { findingsText, inspectHere } from "./config-command.js";
 
 interface TypesOptions {
   readonly out?: string;
@@ -119,10 +117,7 @@ async function inspectTypedModels(
   const repositories = found.filter(({ model }) => model === undefined).map(({ path }) => path);
   for (const path of repositories) await assertRepository(path);
   const files = found.flatMap(({ model }) => model ?? []);
-  const inRepositories =
-    repositories.length === 0
-      ? []
-      : await inspectRepository(repositories, { ...options, gpus: machineGpus() });
+  const inRepositories = repositories.length === 0 ? [] : await inspectHere(repositories, options);
   const names = inRepositories.map(({ name }) => name);
   return [...inRepositories, ...files.map((file) => unlessTaken(file, names))];
 }

@@ -2,13 +2,12 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:
 import { copyFile, link, mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { gpu } from "@tritonjs/backends/gpu";
-import { type ModelOptions, Triton } from "@tritonjs/core";
+import type { ModelOptions, Triton } from "@tritonjs/core";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
-import { repository as withRepository } from "@tritonjs/repository";
 import { writePrototxt } from "@tritonjs/repository/config";
 import { serviceOf } from "@tritonjs/server";
 import { cleanUpAtExit } from "../command/exit-cleanups.js";
+import { repositoryServer } from "../command/repository-server.js";
 import type { DataOptions } from "../data/data-set.js";
 import { loadDataSet } from "../data/load-data-set.js";
 import { type LoadGenerator, startLoadGenerator } from "../load/load-generator.js";
@@ -170,8 +169,8 @@ export class RepositoryMachine extends ServedMachine {
 }
 
 function loadModels(modelRepository: string, models: readonly string[]): Promise<Triton> {
-  const served = withRepository({ modelRepository, modelControlMode: "explicit", loadModel: [...models] });
-  return readyOrClosed(new Triton({ logWarning: false, logError: false, extensions: [served, gpu()] }));
+  const options = { modelRepository, modelControlMode: "explicit", loadModel: [...models] } as const;
+  return readyOrClosed(repositoryServer(options, { logWarning: false, logError: false }));
 }
 
 const CONFIG_FILE = "config.pbtxt";
@@ -279,7 +278,7 @@ export class ModuleMachine extends ServedMachine {
     measuring: RealMeasuring,
   ): Promise<ModuleMachine> {
     const create = await importCreate(resolve(path));
-    const triton = await readyOrClosed(await create({}));
+    const triton = await readyOrClosed(create({}));
     try {
       const configs = models.map((name) => [name, serviceOf(triton).modelConfig(name, "")] as const);
       await checkData(triton, models, measuring);
@@ -290,7 +289,7 @@ export class ModuleMachine extends ServedMachine {
   }
 
   async open(candidate: Candidate): Promise<OpenedCandidate> {
-    const triton = await readyOrClosed(await this.create(boundVariants(candidate)));
+    const triton = await readyOrClosed(this.create(boundVariants(candidate)));
     return {
       measure: (level, signal, share) =>
         measureModels(triton, this.loaded, level, this.measuring, signal, share),

@@ -1,10 +1,9 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { gpu } from "@tritonjs/backends/gpu";
-import { type Logger, Triton } from "@tritonjs/core";
-import { repository } from "@tritonjs/repository";
+import type { Logger, Triton } from "@tritonjs/core";
 import { serviceOf } from "@tritonjs/server";
+import { repositoryServer } from "../command/repository-server.js";
 import { invalidOption } from "../command/tool-errors.js";
 import type { TestedModel } from "../data/data-set.js";
 import { CallsView, type ServerView } from "../measure/server-watch.js";
@@ -94,17 +93,14 @@ export async function openTriton(source: InProcessSource, model: string): Promis
   const log = new HeldErrors();
   const triton =
     "repository" in source
-      ? new Triton({
-          logger: log,
-          extensions: [
-            repository({
-              modelRepository: source.repository,
-              modelControlMode: "explicit",
-              loadModel: [model, ...(source.calledModels ?? [])],
-            }),
-            gpu(),
-          ],
-        })
+      ? await repositoryServer(
+          {
+            modelRepository: source.repository,
+            modelControlMode: "explicit",
+            loadModel: [model, ...(source.calledModels ?? [])],
+          },
+          { logger: log },
+        )
       : await importOf(resolve(source.module), "triton", isTriton, "a Triton as 'triton' or as default");
   try {
     await triton.ready();
@@ -161,7 +157,8 @@ export async function importOf<T>(
 }
 
 /** Waits until the models of a `Triton` are loaded. Closes it if one is not. */
-export async function readyOrClosed(triton: Triton): Promise<Triton> {
+export async function readyOrClosed(made: Triton | Promise<Triton>): Promise<Triton> {
+  const triton = await made;
   try {
     await triton.ready();
   } catch (error) {

@@ -1,8 +1,8 @@
 import { stat } from "node:fs/promises";
 import { agrees, largestDifference, type OutputComparison } from "@tritonjs/operations/rollout";
 import { type DataType, errorFor, isDataType, Tensor, TritonError } from "@tritonjs/protocol";
-import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
+import { repositoryServer } from "../command/repository-server.js";
 import { readyOrClosed } from "../perf/open-target.js";
 
 /** A captured request, as a file has it. */
@@ -155,18 +155,12 @@ async function openRepository(
   models: readonly string[],
   versionOf: (row: CaptureRow) => string,
 ): Promise<AnswerTarget> {
-  const { gpu } = await import("@tritonjs/backends/gpu");
-  const { Triton } = await import("@tritonjs/core");
   const { Exchange } = await import("@tritonjs/server");
   const triton = await readyOrClosed(
-    new Triton({
-      logInfo: false,
-      allowCpuMetrics: false,
-      extensions: [
-        repository({ modelRepository: path, modelControlMode: "explicit", loadModel: [...models] }),
-        gpu(),
-      ],
-    }),
+    repositoryServer(
+      { modelRepository: path, modelControlMode: "explicit", loadModel: [...models] },
+      { logInfo: false, allowCpuMetrics: false },
+    ),
   );
   const service = serviceOf(triton);
   return {
