@@ -1,7 +1,6 @@
 import { gpu } from "@tritonjs/backends/gpu";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Triton, TritonError } from "@tritonjs/core";
-import { serviceOf } from "@tritonjs/server";
 
 /*
  * A model with an instance on each GPU, or with one on the CPU of a machine without GPUs.
@@ -63,6 +62,6 @@ const words = triton.bind({
 const { torch } = await words.inferSample({ x: [0] });
 console.log(`PyTorch calls the device ${new TextDecoder().decode(torch.get(0))}`);
 
-const page = await serviceOf(triton).metrics();
+const page = await triton.metrics.metrics();
 const figures = page.split("\n").filter((line) => line.startsWith("nv_gpu_"));
 console.log(figures.length > 0 ? figures.join("\n") : "no metrics of GPUs: the driver lists none");

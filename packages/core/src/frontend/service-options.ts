@@ -33,7 +33,7 @@ export interface ServiceOptions {
 
 /** Access control over all transports: PyTriton's `TritonSecurityConfig`. */
 export interface SecurityOptions extends AuthenticationOptions {
-  /** Token that clients send to use a restricted endpoint. @default a random one, see `Triton.accessToken` */
+  /** Token that clients send to use a restricted endpoint. @default a random one, see `serviceOf` of `@tritonjs/server` */
   readonly accessToken?: string;
   /**
    * Groups of operations that need the access token. `[]` restricts none.
