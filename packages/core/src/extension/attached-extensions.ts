@@ -6,7 +6,7 @@ import type { Residence, TenantModel } from "../model/residence.js";
 import type { CollectedFamily } from "../observe/metric-families.js";
 import type { RequestTracer } from "../observe/request-trace.js";
 import type { AroundScheduling } from "../scheduler/around-scheduling.js";
-import { settledWithin } from "../system/clock.js";
+import { realClock, settledWithin } from "../system/clock.js";
 import type {
   Extension,
   ExtensionPage,
@@ -23,7 +23,6 @@ const LEAST_WAIT_MS = 10_000;
 export class AttachedExtensions {
   /** Where models come from that the program does not bind. */
   readonly source: ModelSource;
-  readonly #server: ExtensionServer;
   readonly #parts: readonly ExtensionParts[];
   /** The pages of the extensions that have one, by name. */
   readonly pages: ReadonlyMap<string, ExtensionPage>;
@@ -31,7 +30,6 @@ export class AttachedExtensions {
 
   /** @throws TritonError INVALID_ARG for two extensions of one name, and for options that one of them cannot have */
   constructor(extensions: readonly Extension[], server: ExtensionServer) {
-    this.#server = server;
     const attached = new Map<string, ExtensionParts>();
     for (const extension of extensions) {
       const { name } = extension;
@@ -139,7 +137,8 @@ export class AttachedExtensions {
         const done = (async () => act(parts))().catch((error) => {
           process.emitWarning(`cannot close an extension: ${String(error)}`, "TritonWarning");
         });
-        await settledWithin(this.#server.clock, Math.max(limitMs, LEAST_WAIT_MS), done);
+        // Files are written in real time, whatever the clock of the server is.
+        await settledWithin(realClock, Math.max(limitMs, LEAST_WAIT_MS), done);
       }),
     );
   }
