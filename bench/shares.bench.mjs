@@ -6,6 +6,7 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { batch, Triton } from "@tritonjs/core";
+import { deadlines, fairShares } from "@tritonjs/scheduling";
 import { build } from "rolldown";
 import { root } from "../scripts/run.mjs";
 import { median } from "./support/pairs.mjs";
@@ -15,9 +16,9 @@ const EACH = 100_000;
 const LANES = 64;
 const SETTINGS = {
   none: {},
-  shares: { shares: { by: "caller" } },
-  deadlines: { deadlines: true },
-  "shares, deadlines": { shares: { by: "caller" }, deadlines: true },
+  shares: fairShares({ by: "caller" }),
+  deadlines: deadlines(),
+  "shares, deadlines": deadlines({ shares: { by: "caller" } }),
 };
 
 const triton = new Triton();
@@ -72,6 +73,7 @@ const COUNT = 2_000_000;
 const requests = Array.from({ length: CALLERS }, (_, i) => {
   const request = new InferenceRequest("m", { inputs: new Map(), caller: `caller ${i}` });
   request.batchSize = 1;
+  request.extra = { due: Number.POSITIVE_INFINITY, order: 0, ticket: i, share: undefined, charge: 0 };
   return request;
 });
 const shares = new FairShares({ by: "caller" }, 8);
