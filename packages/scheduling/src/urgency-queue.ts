@@ -57,6 +57,8 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   readonly #now: () => number;
   #expired = 0;
   readonly #bounded: boolean;
+  /** A full queue has room for a caller that has had less than its share. */
+  readonly hasLimits: boolean;
   readonly #limits: DefaultLimits | undefined;
   readonly #rule: RequestOrder | undefined;
   #ticket = 0;
@@ -86,6 +88,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     this.#deadlines = deadlines;
     this.#onExpired = onExpired;
     this.#bounded = isBounded(batching);
+    this.hasLimits = this.#bounded && rule === undefined;
     this.#limits = limits;
   }
 
@@ -152,8 +155,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   }
 
   freePlaces(priority?: number): number {
-    // A full queue has room for a caller that has had less than its share.
-    if (!this.#bounded || this.isFair) return Number.POSITIVE_INFINITY;
+    if (!this.hasLimits) return Number.POSITIVE_INFINITY;
     return freePlacesOf(this.#batching, (level) => this.#sizes.get(level) ?? 0, priority);
   }
 

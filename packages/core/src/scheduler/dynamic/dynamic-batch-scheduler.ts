@@ -133,7 +133,7 @@ export class DynamicBatchScheduler implements Scheduler {
   }
 
   freePlaces(priority?: number): number {
-    return this.#queue.freePlaces(priority);
+    return this.#queue.hasLimits ? this.#queue.freePlaces(priority) : Number.POSITIVE_INFINITY;
   }
 
   enqueue(request: InferenceRequest, isMoved = false): void {
@@ -279,7 +279,8 @@ export class DynamicBatchScheduler implements Scheduler {
     for (let left = decision.take; left > 0; left--) {
       const request = next!;
       if (left > 1) next = view.after(request);
-      this.#queue.take(request);
+      if (this.#queue.take === undefined) request.holder!.remove(request);
+      else this.#queue.take(request);
       this.#ordered?.admit(request);
       payload.add(request);
     }

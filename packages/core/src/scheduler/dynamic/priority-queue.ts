@@ -26,6 +26,8 @@ export interface BatcherQueue extends QueuedRequestView {
   readonly headPriority: number;
   /** True if batches may be formed ahead of the instances. */
   readonly allowsPrefetch: boolean;
+  /** False if any number of requests may wait. */
+  readonly hasLimits: boolean;
   /** Number of requests of this priority that have room; without a priority, of the priority with the most room. */
   freePlaces(priority?: number): number;
   /** Finds the place of a request, before it is admitted, in a queue with an order of its own. */
@@ -35,7 +37,8 @@ export interface BatcherQueue extends QueuedRequestView {
    * @throws TritonError UNAVAILABLE if the level of the request is full, unless it is moved
    */
   push(request: InferenceRequest, isMoved?: boolean): void;
-  take(request: InferenceRequest): void;
+  /** Removes a request that runs. @default as one that leaves */
+  take?(request: InferenceRequest): void;
 }
 
 interface Level {
@@ -67,7 +70,7 @@ export class PriorityQueue implements BatcherQueue {
   /** The level of a queue without levels. */
   readonly #only: Level | undefined;
   readonly #batching: ModelDynamicBatching;
-  readonly #bounded: boolean;
+  readonly hasLimits: boolean;
   readonly #deadlines: DeadlineQueue;
   readonly #now: () => number;
   readonly #sharedLevels: Map<number, QueueTotals> | undefined;
@@ -87,7 +90,7 @@ export class PriorityQueue implements BatcherQueue {
   ) {
     this.#sharedLevels = sharedLevels;
     this.#batching = batching;
-    this.#bounded = isBounded(batching);
+    this.hasLimits = isBounded(batching);
     this.#deadlines = deadlines;
     this.#now = now;
     const { priorityLevels, defaultQueuePolicy: policy } = batching;
@@ -143,7 +146,7 @@ export class PriorityQueue implements BatcherQueue {
   }
 
   freePlaces(priority?: number): number {
-    if (!this.#bounded) return Number.POSITIVE_INFINITY;
+    if (!this.hasLimits) return Number.POSITIVE_INFINITY;
     const sizeOf = (level: number) => this.#levels.find((one) => one.priority === level)?.shared.size ?? 0;
     return freePlacesOf(this.#batching, sizeOf, priority);
   }
@@ -151,7 +154,7 @@ export class PriorityQueue implements BatcherQueue {
   push(request: InferenceRequest, isMoved = false): void {
     const level = this.#only ?? this.#levelOf(request);
     const { policy } = level;
-    if (this.#bounded && !isMoved && placesLeft(policy, level.shared.size) === 0) {
+    if (this.hasLimits && !isMoved && placesLeft(policy, level.shared.size) === 0) {
       throw queueFullError(request.id);
     }
     level.unexpired.push(request);
@@ -161,10 +164,6 @@ export class PriorityQueue implements BatcherQueue {
       const at = this.#now() + timeout / 1000;
       request.queueDeadline = this.#deadlines.add(at, level.expire, request);
     }
-  }
-
-  take(request: InferenceRequest): void {
-    request.holder!.remove(request);
   }
 
   #expire(request: InferenceRequest, level: Level): void {
