@@ -59,13 +59,11 @@ export class NativeExecutor implements Executor {
       const model = await this.model;
       const session = await model.acquire(this.api);
       const data = model.data();
-      if (session.deviceMemory === undefined) {
-        const { NativeRun } = await import("./native/native-run.js");
-        this.#run = new NativeRun(session, data, this.#config);
-      } else {
-        const { BoundRun } = await import("./native/bound-run.js");
-        this.#run = new BoundRun(session, data, this.#config, poolsOf(this.context.gpus));
-      }
+      const { BoundRun, NativeRun } = await import("./native/native-engine.js");
+      this.#run =
+        session.deviceMemory === undefined
+          ? new NativeRun(session, data, this.#config)
+          : new BoundRun(session, data, this.#config, poolsOf(this.context.gpus));
       const { version: onnxRuntime, file: library } = this.api;
       const [executionProvider] = session.providers;
       this.#properties = { executionProvider: executionProvider!, engine: "native", onnxRuntime, library };

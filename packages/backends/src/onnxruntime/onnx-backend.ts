@@ -109,7 +109,7 @@ export class OnnxBackend implements Backend {
     if (!lacksShapes(this.#readFile())) this.#describeFile("api" in chosen);
     this.#defaultInputs = defaultInputsOf(this.#readFile(), config);
     if ("api" in chosen) {
-      const { describeSession } = await import("./native/native-session.js");
+      const { describeSession } = await import("./native/native-engine.js");
       const session = await (await this.#nativeModel(device, config.name)).open(chosen.api);
       return describeOnnxModel(this.#model, describeSession(session), this.#readFile(), true);
     }
@@ -176,7 +176,7 @@ export class OnnxBackend implements Backend {
     if (model === undefined) {
       const data = () => this.#sessionData(device, 1);
       const warn = (text: string) => this.#warn(`model '${name}': ${text}`);
-      model = import("./native/native-session.js").then(({ NativeModel }) => new NativeModel(data, warn));
+      model = import("./native/native-engine.js").then(({ NativeModel }) => new NativeModel(data, warn));
       this.#native.set(key, model);
     }
     return model;

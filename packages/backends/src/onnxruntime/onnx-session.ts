@@ -204,7 +204,7 @@ async function openDirect(
 ): Promise<DirectRun | undefined> {
   if (data.isWasm || providerName(data.providers[0]!) !== "cpu") return undefined;
   try {
-    const { DirectRun } = await import("./native/direct-run.js");
+    const { DirectRun } = await import("./native/native-engine.js");
     return await DirectRun.open(data, warn);
   } catch (error) {
     const { reason } = TritonError.from(error);
