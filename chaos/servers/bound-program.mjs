@@ -12,6 +12,7 @@ import { grpc } from "@tritonjs/grpc";
 import { http, metrics } from "@tritonjs/http";
 import { textGeneration } from "@tritonjs/llm";
 import { repository } from "@tritonjs/repository";
+import { serviceOf } from "@tritonjs/server";
 import { inProcessTraffic } from "../load/in-process.mjs";
 import { MAX_BATCH } from "../repository/models.mjs";
 
@@ -98,7 +99,7 @@ const { addresses } = await triton.serve({
 const NAMES = { http: "HTTPService", grpc: "GRPCInferenceService", metrics: "Metrics Service" };
 for (const [name, { port }] of Object.entries(addresses))
   console.log(`Started ${NAMES[name]} at 127.0.0.1:${port}`);
-const { accessToken } = triton;
+const { accessToken } = serviceOf(triton);
 process.send({ type: "token", accessToken });
 
 const traffic = inProcessTraffic({

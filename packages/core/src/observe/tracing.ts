@@ -24,7 +24,7 @@ const NOTHING: ReadonlySet<ChangeableTraceSetting> = new Set();
  *
  * @example
  * ```ts
- * triton.service.tracing?.update("resnet", { levels: ["TIMESTAMPS"], rate: 100 });
+ * serviceOf(triton).tracing?.update("resnet", { levels: ["TIMESTAMPS"], rate: 100 });
  * ```
  */
 export class Tracing {
