@@ -6,7 +6,7 @@
  */
 const start = performance.now();
 const { Triton } = await import("@tritonjs/core");
-const { assertTensors, Faults, fakeModel, VirtualClock } = await import("@tritonjs/core/testing");
+const { assertTensors, Faults, fakeModel, VirtualClock } = await import("@tritonjs/testing");
 const imported = performance.now();
 
 async function testService() {

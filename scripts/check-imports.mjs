@@ -37,10 +37,10 @@ const ORDER = {
     "bind",
     "web",
     "triton",
-    "testing",
   ],
   server: ["access", "shared-memory", "service", "frontend", "frontend-threads"],
   scheduling: [],
+  testing: [],
   repository: ["config", "repository-options.ts", "backends", "directories", "loading"],
   operations: ["opentelemetry", "capture", "on-demand", "time-travel", "rollout"],
   perf: [
@@ -125,6 +125,7 @@ const PACKAGES = {
   core: ["@tritonjs/protocol", "@redis/client", "koffi", "lru-cache", "ndarray", "prom-client"],
   server: ["@tritonjs/core", "@tritonjs/protocol", "lru-cache", "re2js"],
   scheduling: ["@tritonjs/core", "@tritonjs/protocol"],
+  testing: ["@tritonjs/core", "@tritonjs/protocol"],
   repository: [
     "@tritonjs/core",
     "@tritonjs/protocol",
@@ -171,6 +172,7 @@ const PACKAGES = {
     "@tritonjs/repository",
     "@tritonjs/scheduling",
     "@tritonjs/server",
+    "@tritonjs/testing",
     "commander",
     "koffi",
   ],

@@ -1,6 +1,6 @@
 import { batch, Triton, TritonError } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { deadlines } from "@tritonjs/scheduling";
+import { VirtualClock } from "@tritonjs/testing";
 
 /*
  * The batches of this model take 10 ms and 1 ms a row. Answers are wanted within 50 ms, and the load rises beyond the

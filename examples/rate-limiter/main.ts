@@ -1,5 +1,5 @@
 import { type InstanceGroupOptions, sample, Triton, TritonError } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
+import { VirtualClock } from "@tritonjs/testing";
 
 /*
  * Models that share scarce resources: a licence for one model at a time, and two units of memory.

@@ -1,6 +1,6 @@
 import { batch, Triton } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { type RolloutEvent, type RolloutOptions, rollouts } from "@tritonjs/operations/rollout";
+import { VirtualClock } from "@tritonjs/testing";
 
 /*
  * Two releases of a model that tells whether a review is friendly. Version 2 has a fault: it changes its mind about 2% of

@@ -1,5 +1,5 @@
 import { Triton } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
+import { VirtualClock } from "@tritonjs/testing";
 import { bar, drawing, label, timeAxis } from "./drawing.mjs";
 
 /** Arrivals in milliseconds, and the rows of each request. */

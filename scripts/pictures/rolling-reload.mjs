@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { repository } from "@tritonjs/repository";
+import { VirtualClock } from "@tritonjs/testing";
 import { bar, drawing, label, timeAxis } from "./drawing.mjs";
 
 const [LOAD_MS, RUN_MS, EVERY_MS, RELOAD_AT, END_MS] = [12, 5, 4, 10, 44];

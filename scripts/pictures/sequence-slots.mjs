@@ -1,5 +1,5 @@
 import { Triton } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
+import { VirtualClock } from "@tritonjs/testing";
 import { bar, drawing, label, timeAxis } from "./drawing.mjs";
 
 /** Sequences: when the client sends each of their requests, in milliseconds. */

@@ -1,5 +1,5 @@
 import { Triton } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
+import { VirtualClock } from "@tritonjs/testing";
 import { drawLoadLines } from "./drawing.mjs";
 
 const COUNT = 600;

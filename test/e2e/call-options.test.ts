@@ -1,10 +1,10 @@
 import * as grpcClient from "@tritonjs/client/grpc";
 import * as httpClient from "@tritonjs/client/http";
 import { batch, type InferOptions, isTimeout, type ModelOptions, Triton, TritonError } from "@tritonjs/core";
-import { type InferenceRequest, VirtualClock } from "@tritonjs/core/testing";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
 import { type DeadlineOptions, deadlines } from "@tritonjs/scheduling";
+import { type InferenceRequest, VirtualClock } from "@tritonjs/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Client, Way } from "../conformance/clients/client.js";
 import { echo, echoInputs, echoOutputs } from "../support/echo-model.js";

@@ -72,7 +72,7 @@ it.skipIf(jest.path === undefined)(
   async () => {
     project.write(
       "matchers.test.mjs",
-      `import { tensorMatchers } from "@tritonjs/core/testing";
+      `import { tensorMatchers } from "@tritonjs/testing";
       import { Tensor } from "@tritonjs/protocol";
       const y = Tensor.fromElements("FP32", [2], Float32Array.of(1, 2));
       expect.extend(tensorMatchers);
@@ -99,7 +99,7 @@ it("a test of node:test compares tensors by assertions", async () => {
     "assertions.mjs",
     `import assert from "node:assert";
     import test from "node:test";
-    import { assertTensors, assertTensorSnapshot } from "@tritonjs/core/testing";
+    import { assertTensors, assertTensorSnapshot } from "@tritonjs/testing";
     import { Tensor } from "@tritonjs/protocol";
     const y = Tensor.fromElements("FP32", [2], Float32Array.of(1, 2));
     test("tensors", async () => {

@@ -22,6 +22,7 @@ export const PACKAGES = [
   "core",
   "server",
   "scheduling",
+  "testing",
   "repository",
   "operations",
   "perf",

@@ -46,6 +46,7 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
         core: 1,
         server: 2,
         scheduling: 2,
+        testing: 2,
         repository: 2,
         operations: 2,
         perf: 5,
@@ -55,7 +56,7 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
         grpc: 3,
         client: 1,
         llm: 5,
-        cli: 12,
+        cli: 13,
       }[name],
     );
     expect(siblings.filter((range) => range !== `^${version}`)).toEqual([]);

@@ -16,9 +16,9 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   protocol: { packedKilobytes: 180, unpackedKilobytes: 1_420, dependencies: 2 },
   // Rollouts, captures and the core for the web are 100 kB of it, on subpaths that are loaded when used.
   // Recordings of the scheduling and their replay are 45 kB, on a subpath of their own.
-  // Fake models, comparisons of tensors and checks of a model are another 35 kB, on the subpath for tests.
   core: { packedKilobytes: 420, unpackedKilobytes: 1_500, dependencies: 5 },
   server: { packedKilobytes: 75, unpackedKilobytes: 260, dependencies: 3 },
+  testing: { packedKilobytes: 20, unpackedKilobytes: 70, dependencies: 1 },
   scheduling: { packedKilobytes: 40, unpackedKilobytes: 150, dependencies: 1 },
   repository: { packedKilobytes: 80, unpackedKilobytes: 285, dependencies: 1 },
   operations: { packedKilobytes: 120, unpackedKilobytes: 500, dependencies: 1 },
@@ -42,7 +42,7 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   llm: { packedKilobytes: 252, unpackedKilobytes: 915, dependencies: 7 },
   // Adding models to repositories is 50 kB of it. All dependencies but one are our packages, which the command loads when
   // it uses them.
-  cli: { packedKilobytes: 89, unpackedKilobytes: 304, dependencies: 13 },
+  cli: { packedKilobytes: 89, unpackedKilobytes: 304, dependencies: 14 },
 };
 
 /** Files that an application gets with core alone. */

@@ -1,4 +1,4 @@
-import type { Clock } from "@tritonjs/core/testing";
+import type { Clock } from "@tritonjs/testing";
 
 /** Cores that all running batches share equally, as a system that slices time does. */
 export class SharedCores {

@@ -1,4 +1,4 @@
-import { type Timer, VirtualClock } from "@tritonjs/core/testing";
+import { type Timer, VirtualClock } from "@tritonjs/testing";
 
 /** A virtual clock that counts the armed timers. */
 export class CountingClock extends VirtualClock {

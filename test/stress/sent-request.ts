@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events";
 import { Tensor, type Triton, TritonError } from "@tritonjs/core";
-import type { InferenceRequest } from "@tritonjs/core/testing";
 import { serviceOf } from "@tritonjs/server";
+import type { InferenceRequest } from "@tritonjs/testing";
 import { sendRequest } from "../support/send-request.js";
 import type { StressModel } from "./stress-models.js";
 

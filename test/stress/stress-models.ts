@@ -8,7 +8,7 @@ import {
   type Triton,
   TritonError,
 } from "@tritonjs/core";
-import type { Clock } from "@tritonjs/core/testing";
+import type { Clock } from "@tritonjs/testing";
 import { echoInputs, echoOutputs } from "../support/echo-model.js";
 import type { SeededRandom } from "../support/seeded-random.js";
 

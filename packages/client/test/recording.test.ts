@@ -5,7 +5,7 @@ import { InferenceServerClient as GrpcClient, createClient as grpcClient } from 
 import { InferenceServerClient as HttpClient, createClient as httpClient } from "@tritonjs/client/http";
 import { openRecording } from "@tritonjs/client/recording";
 import { batch, Triton, TritonError } from "@tritonjs/core";
-import { fakeModel } from "@tritonjs/core/testing";
+import { fakeModel } from "@tritonjs/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 const specs = {

@@ -97,6 +97,7 @@ export {
   settledWithin,
   sleep,
   type Timer,
+  VirtualClock,
 } from "./system/clock.js";
 export { type Linked, LinkedList } from "./system/collections.js";
 export {
@@ -108,7 +109,7 @@ export {
   readSmallFile,
 } from "./system/files.js";
 export { residentBytes } from "./system/start-process.js";
-export { type Allocate, copyTensor } from "./tensor-rows.js";
+export { type Allocate, concatRows, copyTensor, sliceRows } from "./tensor-rows.js";
 export { VERSION } from "./version.js";
 export { OpenedWorker, prepareWorkers } from "./worker/open-worker.js";
 export { Restarts } from "./worker/restarts.js";

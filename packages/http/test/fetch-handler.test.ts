@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { dirname, join } from "node:path";
-import type { InferenceRequest } from "@tritonjs/core/testing";
+import type { InferenceRequest } from "@tritonjs/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type FetchHandlerOptions, fetchHandler, toNodeListener } from "../src/fetch.js";
 import { IdentityService, identityConfig } from "./support/identity-service.js";

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Triton } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
+import { VirtualClock } from "@tritonjs/testing";
 import { expect, it } from "vitest";
 import { RepositoryOnDisk } from "../../../test/support/repository-on-disk.js";
 

@@ -1,4 +1,4 @@
-import { VirtualClock } from "@tritonjs/core/testing";
+import { VirtualClock } from "@tritonjs/testing";
 import { describe, expect, it } from "vitest";
 import { hasPython, withoutPython } from "../../../test/support/python.js";
 import { identityConfig } from "../../../test/support/repository-on-disk.js";

@@ -1,7 +1,7 @@
 import { batch, type InferOptions, type ModelOptions, Triton, TritonError } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { deadlines, scheduling } from "@tritonjs/scheduling";
 import { serviceOf } from "@tritonjs/server";
+import { VirtualClock } from "@tritonjs/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { type EchoHandle, echo, echoInputs, echoOutputs } from "../../../test/support/echo-model.js";
 import { outcomeOf, thrownBy } from "../../../test/support/outcome.js";

@@ -1,6 +1,6 @@
 import { batch, type ModelOptions, Triton } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { fairShares, type ShareOptions, scheduling } from "@tritonjs/scheduling";
+import { VirtualClock } from "@tritonjs/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { echo, echoInputs, echoOutputs } from "../../../test/support/echo-model.js";
 import { outcomeOf, outcomesOf, thrownBy } from "../../../test/support/outcome.js";

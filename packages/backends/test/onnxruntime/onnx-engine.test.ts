@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { type OnnxRuntimeOptions, onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { type DataType, Triton } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { repository as withRepository } from "@tritonjs/repository";
+import { VirtualClock } from "@tritonjs/testing";
 import { afterAll, describe, expect, it } from "vitest";
 import { type OnnxNode, type OnnxValue, onnxModel } from "../../../../examples/onnx-writer/onnx-writer.js";
 import { irisModel } from "../../../../test/support/iris.js";

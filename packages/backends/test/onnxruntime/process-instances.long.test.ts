@@ -2,7 +2,7 @@ import { getPriority } from "node:os";
 import { setImmediate as turn } from "node:timers/promises";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { type ModelOptions, sample, Triton } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
+import { VirtualClock } from "@tritonjs/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { flowers, irisModel } from "../../../../test/support/iris.js";

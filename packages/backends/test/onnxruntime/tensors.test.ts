@@ -1,9 +1,9 @@
 import { type OnnxRuntimeOptions, onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { batch, type ModelConfig, type TensorSpec, Triton, TritonError } from "@tritonjs/core";
-import { VirtualClock, withSchedulerDelay } from "@tritonjs/core/testing";
 import type { SequenceStateOption } from "@tritonjs/core/types";
 import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
+import { VirtualClock, withSchedulerDelay } from "@tritonjs/testing";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { onnxModel } from "../../../../examples/onnx-writer/onnx-writer.js";
 import { parseConfigText } from "../../../../test/golden/support/config-text.js";

@@ -1,5 +1,5 @@
-import { VirtualClock } from "@tritonjs/core/testing";
 import { serviceOf } from "@tritonjs/server";
+import { VirtualClock } from "@tritonjs/testing";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { hasPython, withoutPython } from "../../../../test/support/python.js";
 import { modelClass, PythonServer } from "./python-server.js";

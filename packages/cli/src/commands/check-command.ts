@@ -1,12 +1,12 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { Triton, type TritonOptions } from "@tritonjs/core";
-import type { CheckedModel, CheckModelOptions, CheckName, ModelReport } from "@tritonjs/core/testing";
 import { repositoryServer } from "@tritonjs/perf/internal";
 import { errorFor, type InferOptions, TritonError } from "@tritonjs/protocol";
 import { toConfigJson } from "@tritonjs/protocol/config";
 import { modelFileBackend } from "@tritonjs/repository/config";
 import { serviceOf } from "@tritonjs/server";
+import type { CheckedModel, CheckModelOptions, CheckName, ModelReport } from "@tritonjs/testing";
 import { Command } from "commander";
 import type { CommandContext, Extensions } from "../command-context.js";
 import { inspectHere } from "./config-command.js";
@@ -48,7 +48,7 @@ export function checkCommand({ terminal, extensions, finish }: CommandContext): 
     .option("--skip <checks>", "checks that are left out, separated by commas")
     .option("--json", "print the report as JSON")
     .action(async (path: string, options: CheckOptions) => {
-      const { checkModel } = await import("@tritonjs/core/testing");
+      const { checkModel } = await import("@tritonjs/testing");
       const settings = await settingsOf(options);
       const reports: ModelReport[] = [];
       let failed = false;

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { VirtualClock } from "@tritonjs/core/testing";
+import { VirtualClock } from "@tritonjs/testing";
 import { describe, expect, it, test } from "vitest";
 import { growByRoom, limitMalloc, ownProcess, trimWhenGrown } from "../../src/serve/process-memory.js";
 

@@ -276,7 +276,7 @@ function short(text: string): string {
 }
 
 /*
- * Calls of a client as JSON. Inferences have the inputs and responses of `RecordedAnswer` of `@tritonjs/core/testing`, so
+ * Calls of a client as JSON. Inferences have the inputs and responses of `RecordedAnswer` of `@tritonjs/testing`, so
  * that a fake model answers them too.
  */
 

@@ -1,8 +1,8 @@
 import { createServer, type Server } from "node:net";
 import { Metadata, type ServiceError } from "@grpc/grpc-js";
 import { TritonError } from "@tritonjs/core";
-import type { InferenceRequest } from "@tritonjs/core/testing";
 import { grpc } from "@tritonjs/grpc";
+import type { InferenceRequest } from "@tritonjs/testing";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { makeCertificates } from "../../../../test/support/certificates.js";
 import { FakeService, responseTo } from "../../../grpc/test/support/fake-service.js";

@@ -1,6 +1,6 @@
 import { type ModelConfig, Tensor, TritonError } from "@tritonjs/core";
-import type { InferenceRequest } from "@tritonjs/core/testing";
 import { decodeMessage, encodeMessage, inference } from "@tritonjs/protocol/grpc";
+import type { InferenceRequest } from "@tritonjs/testing";
 import ndarray from "ndarray";
 import { describe, expect, test } from "vitest";
 import { FakeService, responseTo } from "../../../grpc/test/support/fake-service.js";

@@ -1,5 +1,5 @@
 import { type ModelConfig, Tensor, TritonError } from "@tritonjs/core";
-import type { InferenceRequest } from "@tritonjs/core/testing";
+import type { InferenceRequest } from "@tritonjs/testing";
 import { expect, onTestFinished, test } from "vitest";
 import { FakeService, responseTo } from "../../../grpc/test/support/fake-service.js";
 import { overEachTransport } from "../../../grpc/test/support/over-each-transport.js";

@@ -7,8 +7,8 @@ import {
   Triton,
   withParameters,
 } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { classify, serviceOf } from "@tritonjs/server";
+import { VirtualClock } from "@tritonjs/testing";
 import { afterEach, describe, expect, it, test } from "vitest";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";

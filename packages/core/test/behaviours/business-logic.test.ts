@@ -1,5 +1,5 @@
 import { type InferFunc, type ModelOptions, sample, Triton, TritonError } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
+import { VirtualClock } from "@tritonjs/testing";
 import type { NdArray } from "ndarray";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";

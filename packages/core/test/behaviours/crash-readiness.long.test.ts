@@ -1,6 +1,6 @@
 import { Triton, type TritonOptions } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { serviceOf } from "@tritonjs/server";
+import { VirtualClock } from "@tritonjs/testing";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { outcomeOf } from "../../../../test/support/outcome.js";

@@ -1,6 +1,6 @@
 import { batch, type InferOptions, type ModelOptions, Triton } from "@tritonjs/core";
-import { VirtualClock, withSchedulerDelay } from "@tritonjs/core/testing";
 import { serviceOf } from "@tritonjs/server";
+import { VirtualClock, withSchedulerDelay } from "@tritonjs/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { EchoModel, echo } from "../../../../test/support/echo-model.js";
 import { outcomeOf, outcomesOf } from "../../../../test/support/outcome.js";

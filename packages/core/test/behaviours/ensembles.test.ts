@@ -1,6 +1,6 @@
 import { batch, sample, Tensor, Triton, TritonError } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { serviceOf } from "@tritonjs/server";
+import { VirtualClock } from "@tritonjs/testing";
 import { describe, expect, it } from "vitest";
 import { outcomeOf, outcomesOf, thrownBy } from "../../../../test/support/outcome.js";
 import {

@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { batch, Tensor, Triton } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { encodeBytes } from "@tritonjs/protocol";
 import { type InferenceResponse, serviceOf } from "@tritonjs/server";
+import { VirtualClock } from "@tritonjs/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openTriton } from "../../../../test/e2e/support/open-triton.js";
 import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { batch, Triton } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
+import { VirtualClock } from "@tritonjs/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { outcomeOf, outcomesOf } from "../../../../test/support/outcome.js";

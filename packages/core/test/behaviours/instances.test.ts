@@ -8,7 +8,7 @@ import {
   Triton,
   type TritonOptions,
 } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
+import { VirtualClock } from "@tritonjs/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";

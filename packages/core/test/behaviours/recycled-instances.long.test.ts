@@ -1,5 +1,5 @@
 import { type InstanceGroupOptions, Triton } from "@tritonjs/core";
-import { type Clock, realClock } from "@tritonjs/core/testing";
+import { type Clock, realClock } from "@tritonjs/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type EchoHandle, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 

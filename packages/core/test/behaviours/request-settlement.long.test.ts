@@ -1,7 +1,7 @@
 import { Tensor, Triton, TritonError } from "@tritonjs/core";
 import type { RequestHandle } from "@tritonjs/core/internal";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { serviceOf } from "@tritonjs/server";
+import { VirtualClock } from "@tritonjs/testing";
 import { describe, expect, it } from "vitest";
 import { echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";

@@ -7,8 +7,8 @@ import {
   type TritonOptions,
 } from "@tritonjs/core";
 import { redisCache } from "@tritonjs/core/redis";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { serviceOf } from "@tritonjs/server";
+import { VirtualClock } from "@tritonjs/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   type EchoHandle,

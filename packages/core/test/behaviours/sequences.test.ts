@@ -10,9 +10,9 @@ import {
   Triton,
 } from "@tritonjs/core";
 import type { RequestHandle } from "@tritonjs/core/internal";
-import { type InferenceRequest, VirtualClock } from "@tritonjs/core/testing";
 import { scheduling } from "@tritonjs/scheduling";
 import { serviceOf } from "@tritonjs/server";
+import { type InferenceRequest, VirtualClock } from "@tritonjs/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { outcomeOf, outcomesOf, thrownBy } from "../../../../test/support/outcome.js";

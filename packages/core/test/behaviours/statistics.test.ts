@@ -1,6 +1,6 @@
 import { batch, sample, type TensorFunc, Triton, TritonError } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { serviceOf } from "@tritonjs/server";
+import { VirtualClock } from "@tritonjs/testing";
 import { Registry } from "prom-client";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";

@@ -10,8 +10,8 @@ import {
   TritonError,
 } from "@tritonjs/core";
 import type { RequestHandle } from "@tritonjs/core/internal";
-import { type InferenceRequest, VirtualClock } from "@tritonjs/core/testing";
 import { serviceOf } from "@tritonjs/server";
+import { type InferenceRequest, VirtualClock } from "@tritonjs/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
 import { sendRequest } from "../../../../test/support/send-request.js";

@@ -7,8 +7,8 @@ import {
   Triton,
   type VariableLengthOptions,
 } from "@tritonjs/core";
-import { VirtualClock, withSchedulerDelay } from "@tritonjs/core/testing";
 import type { BatchInputSpec } from "@tritonjs/core/types";
+import { VirtualClock, withSchedulerDelay } from "@tritonjs/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseConfigText } from "../../../../test/golden/support/config-text.js";
 import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";

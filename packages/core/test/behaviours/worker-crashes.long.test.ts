@@ -1,6 +1,6 @@
 import { Triton } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { serviceOf } from "@tritonjs/server";
+import { VirtualClock } from "@tritonjs/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { type EchoHandle, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { outcomeOf, outcomesOf } from "../../../../test/support/outcome.js";

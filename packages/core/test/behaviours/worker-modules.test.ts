@@ -1,7 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { BFloat16Bits, batch, type DataType, Float16Bits, sample, Tensor, Triton } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { serviceOf } from "@tritonjs/server";
+import { VirtualClock } from "@tritonjs/testing";
 import ndarray from "ndarray";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { EchoModel, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";

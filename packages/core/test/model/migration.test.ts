@@ -1,7 +1,7 @@
 import { batch, type InferFunc, type InferRequest, type ModelOptions, Triton } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import type { RebindOptions } from "@tritonjs/core/types";
 import { serviceOf } from "@tritonjs/server";
+import { VirtualClock } from "@tritonjs/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 import { servedOptions } from "../../../../test/support/served-options.js";

@@ -1,10 +1,10 @@
 import { type Tensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
 import { serviceOf } from "@tritonjs/server";
+import { withSchedulerDelay } from "@tritonjs/testing";
 import { sendRequest } from "../../../../test/support/send-request.js";
 import type { ModelOptions } from "../../src/config/model-options.js";
 import type { InferInit, RequestHandle } from "../../src/request/inference-request.js";
 import { VirtualClock } from "../../src/system/clock.js";
-import { withSchedulerDelay } from "../../src/testing/delayed-schedulers.js";
 import { Triton } from "../../src/triton/triton.js";
 import { outcomeText } from "./requests.js";
 import { ones } from "./tensors.js";

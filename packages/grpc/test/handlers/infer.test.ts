@@ -1,9 +1,9 @@
 import { connect } from "node:http2";
 import { type ServiceError, status } from "@grpc/grpc-js";
 import { Tensor, TritonError } from "@tritonjs/core";
-import type { InferenceRequest } from "@tritonjs/core/testing";
 import { decodeBytes } from "@tritonjs/protocol";
 import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
+import type { InferenceRequest } from "@tritonjs/testing";
 import { expect, test } from "vitest";
 import { FakeService, responseTo } from "../support/fake-service.js";
 import { currentTransport, overEachTransport } from "../support/over-each-transport.js";

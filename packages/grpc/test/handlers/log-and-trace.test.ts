@@ -1,7 +1,7 @@
 import { status } from "@grpc/grpc-js";
-import { realClock } from "@tritonjs/core/testing";
 import type { inference } from "@tritonjs/protocol/grpc";
 import { Tracing } from "@tritonjs/server";
+import { realClock } from "@tritonjs/testing";
 import { describe, expect, test } from "vitest";
 import { FakeService } from "../support/fake-service.js";
 import { serve } from "../support/serve.js";

@@ -1,5 +1,4 @@
 import { type ModelConfig, type Tensor, TritonError } from "@tritonjs/core";
-import type { InferenceRequest } from "@tritonjs/core/testing";
 import { NO_PARAMETERS } from "@tritonjs/protocol";
 import {
   type FoundModel,
@@ -10,6 +9,7 @@ import {
   RequestMemory,
 } from "@tritonjs/server";
 import { SharedMemory } from "@tritonjs/server/internal";
+import type { InferenceRequest } from "@tritonjs/testing";
 
 /** A configuration with only the fields that a test gives it. */
 export function modelConfig(name: string, config: Partial<ModelConfig> = {}): ModelConfig {

@@ -1,6 +1,6 @@
 import type { ClientDuplexStream, ServiceError } from "@grpc/grpc-js";
-import type { InferenceRequest } from "@tritonjs/core/testing";
 import type { inference } from "@tritonjs/protocol/grpc";
+import type { InferenceRequest } from "@tritonjs/testing";
 import { FakeService, responseTo } from "./fake-service.js";
 
 type Received = inference.ModelStreamInferResponse;

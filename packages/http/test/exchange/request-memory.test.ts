@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { deflateSync, gzipSync } from "node:zlib";
-import type { InferenceRequest } from "@tritonjs/core/testing";
 import { RequestMemory, type RequestShare } from "@tritonjs/server";
+import type { InferenceRequest } from "@tritonjs/testing";
 import { expect, it, onTestFinished, test } from "vitest";
 import { fetchHandler } from "../../src/fetch.js";
 import { http } from "../../src/index.js";

@@ -1,7 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { Tensor, TritonError } from "@tritonjs/core";
-import type { InferenceRequest } from "@tritonjs/core/testing";
 import type { InferenceResponse } from "@tritonjs/server";
+import type { InferenceRequest } from "@tritonjs/testing";
 import { describe, expect, it } from "vitest";
 import { parseJson } from "../../src/json/parse-json.js";
 import { maxNumbers } from "../../src/limits.js";

@@ -1,7 +1,7 @@
 import { gunzipSync } from "node:zlib";
 import type { TraceOptions } from "@tritonjs/core";
-import { realClock } from "@tritonjs/core/testing";
 import { Tracing } from "@tritonjs/server";
+import { realClock } from "@tritonjs/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { http, metrics } from "../../src/index.js";
 import { IdentityService, identityConfig } from "../support/identity-service.js";

@@ -1,5 +1,4 @@
 import { type ModelConfig, Tensor, TritonError } from "@tritonjs/core";
-import type { InferenceRequest } from "@tritonjs/core/testing";
 import { toConfigDataType } from "@tritonjs/protocol";
 import {
   type FoundModel,
@@ -9,6 +8,7 @@ import {
   RequestMemory,
 } from "@tritonjs/server";
 import { SharedMemory } from "@tritonjs/server/internal";
+import type { InferenceRequest } from "@tritonjs/testing";
 
 type DataType = Tensor["datatype"];
 

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { setImmediate } from "node:timers/promises";
 import { type InferOptions, type ModelOptions, Triton, TritonError } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { deadlines } from "@tritonjs/scheduling";
+import { VirtualClock } from "@tritonjs/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
 import { textGenerator } from "../../src/index.js";

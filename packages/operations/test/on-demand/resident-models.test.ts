@@ -1,8 +1,8 @@
 import { Triton } from "@tritonjs/core";
 import type { BackendFactory, Execution } from "@tritonjs/core/backend";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { modelsOnDemand, type OnDemandOptions } from "@tritonjs/operations/on-demand";
 import { serviceOf } from "@tritonjs/server";
+import { VirtualClock } from "@tritonjs/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 import { type ServedOptions, servedOptions } from "../../../../test/support/served-options.js";

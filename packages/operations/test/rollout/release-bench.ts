@@ -1,6 +1,6 @@
 import type { InferRequest, TritonOptions } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import type { Rollout, RolloutOptions } from "@tritonjs/operations/rollout";
+import { VirtualClock } from "@tritonjs/testing";
 import { RollingTriton } from "../../../../test/support/rolling-triton.js";
 
 /** How one version of the model behaves. Each function gets a random number from 0 to 1. */

@@ -3,9 +3,9 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { batch } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { isShadow, type RolloutEvent, type RolloutOptions } from "@tritonjs/operations/rollout";
 import { serviceOf } from "@tritonjs/server";
+import { VirtualClock } from "@tritonjs/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { RollingTriton } from "../../../../test/support/rolling-triton.js";
 

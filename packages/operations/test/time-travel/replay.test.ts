@@ -1,5 +1,4 @@
 import { batch, Triton } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import {
   explainRequest,
   recordScheduling,
@@ -9,6 +8,7 @@ import {
   timelineOf,
 } from "@tritonjs/operations/time-travel";
 import { configuredBatchers, scheduling } from "@tritonjs/scheduling";
+import { VirtualClock } from "@tritonjs/testing";
 import { describe, expect, test } from "vitest";
 import { CASES, type LoadKind, recordedLoad } from "./recorded-load.js";
 

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { Triton } from "@tritonjs/core";
 import type { Backend, Execution, ExecutionResult, Executor } from "@tritonjs/core/backend";
+import type { Clock } from "@tritonjs/core/extension";
 import {
   type DeadlineClass,
   InferenceRequest,
   type QueueOptions,
   readScalarOptions,
 } from "@tritonjs/core/internal";
-import type { Clock } from "@tritonjs/core/testing";
 import {
   isDecoupled,
   type ModelConfig,

@@ -1,5 +1,5 @@
+import type { Clock, Timer } from "@tritonjs/core/extension";
 import { Heap } from "@tritonjs/core/internal";
-import type { Clock, Timer } from "@tritonjs/core/testing";
 
 interface Entry {
   readonly at: number;

@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import { VirtualClock } from "@tritonjs/core/testing";
+import { VirtualClock } from "@tritonjs/testing";
 import { describe, expect, it } from "vitest";
 import type { LoadClock } from "../../src/load/feeder.js";
 import { defaultThreads } from "../../src/load/load-generator.js";

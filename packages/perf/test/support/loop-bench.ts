@@ -1,4 +1,4 @@
-import { VirtualClock } from "@tritonjs/core/testing";
+import { VirtualClock } from "@tritonjs/testing";
 import { LoadLoop, type LoopPlan } from "../../src/load/load-loop.js";
 import type { LoadRequest } from "../../src/target/carrier.js";
 

@@ -5,8 +5,8 @@ import { basename, dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { setImmediate as turnOfTheEventLoop } from "node:timers/promises";
 import { Log, realClock } from "@tritonjs/core/extension";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { TritonError } from "@tritonjs/protocol";
+import { VirtualClock } from "@tritonjs/testing";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import {
   type CloudSdks,

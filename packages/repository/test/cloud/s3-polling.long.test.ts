@@ -1,6 +1,6 @@
 import { Triton } from "@tritonjs/core";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { serviceOf } from "@tritonjs/server";
+import { VirtualClock } from "@tritonjs/testing";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { RepositoryInS3, S3_KEYS } from "../../../../test/support/repository-in-s3.js";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";

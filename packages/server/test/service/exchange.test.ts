@@ -6,8 +6,8 @@ import {
   type InferenceResponse,
   type RequestHandle,
 } from "@tritonjs/core/internal/server";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { NO_PARAMETERS, TritonError } from "@tritonjs/protocol";
+import { VirtualClock } from "@tritonjs/testing";
 import { describe, expect, it } from "vitest";
 import { Exchange } from "../../src/service/exchange.js";
 import type { FoundModel } from "../../src/service/inference-service.js";

@@ -1,6 +1,6 @@
 import { batch, sample } from "@tritonjs/core";
-import type { VirtualClock } from "@tritonjs/core/testing";
 import { fromConfigDataType } from "@tritonjs/protocol";
+import type { VirtualClock } from "@tritonjs/testing";
 import { InferenceSession, type Tensor } from "onnxruntime-node";
 import type { ParsedConfig } from "../config-text.js";
 import { type Array_, type Elements, tensor } from "./tensors.js";

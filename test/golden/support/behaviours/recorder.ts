@@ -1,5 +1,5 @@
 import { type ErrorCode, RESCHEDULE, type SequenceInfo, TritonError } from "@tritonjs/core";
-import type { Clock } from "@tritonjs/core/testing";
+import type { Clock } from "@tritonjs/testing";
 import type { ParsedConfig } from "../config-text.js";
 import type { ModelRequest, ModelResult } from "./behaviour.js";
 import type { DecoupledRequest } from "./decoupled.js";

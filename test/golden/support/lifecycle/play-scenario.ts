@@ -1,6 +1,6 @@
 import { Triton } from "@tritonjs/core";
-import { type Clock, realClock, type Timer, VirtualClock } from "@tritonjs/core/testing";
 import { http } from "@tritonjs/http";
+import { type Clock, realClock, type Timer, VirtualClock } from "@tritonjs/testing";
 import { servedOptions } from "../../../support/served-options.js";
 import { ACCESS_TOKEN, compareRefusal, needsToken, withToken } from "../http/access.js";
 import { type Address, exchange } from "../http/exchange.js";

@@ -1,7 +1,7 @@
 import { Tensor, Triton, TritonError } from "@tritonjs/core";
 import type { RequestHandle } from "@tritonjs/core/internal";
-import { VirtualClock } from "@tritonjs/core/testing";
 import { serviceOf } from "@tritonjs/server";
+import { VirtualClock } from "@tritonjs/testing";
 import { sendRequest } from "../../../support/send-request.js";
 import { servedOptions } from "../../../support/served-options.js";
 import type { Behaviour, ModelRequest, ModelResult, PlayedModel } from "../behaviours/behaviour.js";

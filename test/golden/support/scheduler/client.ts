@@ -1,8 +1,8 @@
 import { type DataType, type Parameters, Tensor, type Triton, TritonError } from "@tritonjs/core";
 import type { RequestHandle } from "@tritonjs/core/internal";
-import type { VirtualClock } from "@tritonjs/core/testing";
 import { isDecoupled, typedArrayFor } from "@tritonjs/protocol";
 import { type InferenceResponse, serviceOf } from "@tritonjs/server";
+import type { VirtualClock } from "@tritonjs/testing";
 import { sendRequest } from "../../../support/send-request.js";
 import { grpcCodeName } from "../grpc-code.js";
 import type { Action, ResponseRecord, TensorText } from "./scenario.js";

@@ -1,7 +1,7 @@
 import { basename, join } from "node:path";
 import { Triton, TritonError } from "@tritonjs/core";
-import { VirtualClock, withSchedulerDelay } from "@tritonjs/core/testing";
 import { serviceOf } from "@tritonjs/server";
+import { VirtualClock, withSchedulerDelay } from "@tritonjs/testing";
 import { identity, toInferFunc } from "../behaviours/behaviour.js";
 import { OnnxGraph } from "../behaviours/onnx-graph.js";
 import { ExecutionLog, Recorder } from "../behaviours/recorder.js";

@@ -1,3 +1,13 @@
+import type {
+  BackendFactory,
+  ExecutableRequest,
+  Execution,
+  ExecutionResult,
+  Executor,
+  ExecutorContext,
+  TypedBackend,
+} from "@tritonjs/core/backend";
+import { concatRows, sleep, sliceRows, type Tensors } from "@tritonjs/core/internal";
 import {
   assertOptions,
   elementCount,
@@ -20,18 +30,6 @@ import {
   toNdArray,
   typedArrayFor,
 } from "@tritonjs/protocol";
-import type { Tensors } from "../batch/batch-tensors.js";
-import type {
-  BackendFactory,
-  Execution,
-  ExecutionResult,
-  Executor,
-  ExecutorContext,
-  TypedBackend,
-} from "../instance/backend.js";
-import type { ExecutableRequest } from "../request-info.js";
-import { sleep } from "../system/clock.js";
-import { concatRows, sliceRows } from "../tensor-rows.js";
 import { type Fault, Faults } from "./faults.js";
 
 /** A call and its answers, as recordings have them. Tensors have the batch axis if the model has one. */

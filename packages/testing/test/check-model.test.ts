@@ -1,5 +1,5 @@
 import { batch, groupByKeys, sample, Triton } from "@tritonjs/core";
-import { type CheckModelOptions, checkModel, fakeModel } from "@tritonjs/core/testing";
+import { type CheckModelOptions, checkModel, fakeModel } from "@tritonjs/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 let triton: Triton;

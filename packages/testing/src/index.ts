@@ -1,10 +1,9 @@
-export { InferenceRequest } from "./request/inference-request.js";
 /*
- * `@tritonjs/core/testing`: what tests of a program with models need. Clocks that are passed as a parameter, models that
+ * `@tritonjs/testing`: what tests of a program with models need. Clocks that are passed as a parameter, models that
  * compute nothing, faults by name, comparisons of tensors, and checks of a model. A program that only serves models loads
  * nothing of it.
  */
-export { type Clock, realClock, type Timer, VirtualClock } from "./system/clock.js";
+export { type Clock, InferenceRequest, realClock, type Timer, VirtualClock } from "@tritonjs/core/internal";
 export {
   type CheckedModel,
   type CheckModelOptions,
@@ -12,16 +11,16 @@ export {
   type CheckOutcome,
   checkModel,
   type ModelReport,
-} from "./testing/check-model.js";
-export { type SchedulerDelay, withSchedulerDelay } from "./testing/delayed-schedulers.js";
+} from "./check-model.js";
+export { type SchedulerDelay, withSchedulerDelay } from "./delayed-schedulers.js";
 export {
   type FakeAnswers,
   type FakeModelOptions,
   fakeBackend,
   fakeModel,
   type RecordedAnswer,
-} from "./testing/fake-model.js";
-export { type FaultName, type FaultOptions, Faults } from "./testing/faults.js";
+} from "./fake-model.js";
+export { type FaultName, type FaultOptions, Faults } from "./faults.js";
 export {
   assertTensorSnapshot,
   assertTensors,
@@ -31,4 +30,4 @@ export {
   type SnapshotOptions,
   type TensorMatchers,
   tensorMatchers,
-} from "./testing/tensor-assertions.js";
+} from "./tensor-assertions.js";

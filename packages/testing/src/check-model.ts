@@ -1,5 +1,6 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { concatRows, sliceRows } from "@tritonjs/core/internal";
 import {
   arrayDatatype,
   assertOptions,
@@ -18,7 +19,6 @@ import {
   tensorDifference,
   tensorFromValue,
 } from "@tritonjs/protocol";
-import { concatRows, sliceRows } from "../tensor-rows.js";
 import { extremesOf, randomTensor, SeededRandom } from "./random-tensors.js";
 
 /** The part of a model that `checkModel` needs. The handle that `bind` returns has it. */

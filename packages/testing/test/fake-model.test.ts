@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { batch, Tensor, Triton } from "@tritonjs/core";
+import { repository as withRepository } from "@tritonjs/repository";
 import {
   assertTensorSnapshot,
   assertTensors,
@@ -13,10 +14,9 @@ import {
   type TensorMatchers,
   tensorMatchers,
   VirtualClock,
-} from "@tritonjs/core/testing";
-import { repository as withRepository } from "@tritonjs/repository";
+} from "@tritonjs/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { FAULT_NAMES } from "../../src/testing/faults.js";
+import { FAULT_NAMES } from "../src/faults.js";
 
 expect.extend(tensorMatchers);
 
