@@ -5,6 +5,7 @@ import {
   type Isolation,
   keyList,
   type ModelConfig,
+  type ModelQueuePolicy,
   optionTypes,
   type RecycleOptions,
   sameShape,
@@ -333,7 +334,11 @@ export const BATCHER_OPTION_TYPES = {
   }),
   ...VARIABLE_LENGTH_OPTION_TYPES,
 };
-export const QUEUE_POLICY_OPTION_TYPES = optionTypes<QueuePolicyOptions>({
+
+/** Has every field of Triton's policy, so that users can write it. */
+export const QUEUE_POLICY_OPTION_TYPES = optionTypes<
+  QueuePolicyOptions & { readonly [Field in keyof ModelQueuePolicy]?: unknown }
+>({
   timeoutAction: "string",
   defaultTimeoutMicroseconds: "number",
   allowTimeoutOverride: "boolean",
