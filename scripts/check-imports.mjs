@@ -42,7 +42,7 @@ const ORDER = {
   scheduling: [],
   testing: [],
   repository: ["config", "repository-options.ts", "backends", "directories", "loading"],
-  operations: ["opentelemetry", "capture", "on-demand", "time-travel", "rollout"],
+  operations: ["opentelemetry", "redis", "capture", "on-demand", "time-travel", "rollout"],
   perf: [
     "command",
     "data",
@@ -122,7 +122,7 @@ const ORDER = {
 /** Imports from outside that each package may have. */
 const PACKAGES = {
   protocol: ["ndarray", "protobufjs"],
-  core: ["@tritonjs/protocol", "@redis/client", "koffi", "lru-cache", "ndarray", "prom-client"],
+  core: ["@tritonjs/protocol", "koffi", "lru-cache", "ndarray", "prom-client"],
   server: ["@tritonjs/core", "@tritonjs/protocol", "lru-cache", "re2js"],
   scheduling: ["@tritonjs/core", "@tritonjs/protocol"],
   testing: ["@tritonjs/core", "@tritonjs/protocol"],
@@ -192,7 +192,11 @@ const ONLY_IN = {
   cli: {
     serve: ["@opentelemetry"],
   },
-  operations: { capture: ["hyparquet-writer"], opentelemetry: ["@opentelemetry/api"] },
+  operations: {
+    capture: ["hyparquet-writer"],
+    opentelemetry: ["@opentelemetry/api"],
+    redis: ["@redis/client"],
+  },
   llm: {
     openai: ["@fastify/busboy", "@streamparser/json", "@tritonjs/http"],
     "ai-sdk": ["@ai-sdk/openai-compatible", "@ai-sdk/provider"],

@@ -1,5 +1,5 @@
 import { sample, Triton } from "@tritonjs/core";
-import { redisCache } from "@tritonjs/core/redis";
+import { redisCache } from "@tritonjs/operations/redis";
 
 /*
  * Equal requests are computed once. The cache is in memory, or in Redis, where all processes share it:

@@ -1,5 +1,5 @@
 import { batch, type ModelHandle, Triton } from "@tritonjs/core";
-import { redisCache } from "@tritonjs/core/redis";
+import { redisCache } from "@tritonjs/operations/redis";
 import { afterEach, expect, it, vi } from "vitest";
 import { programOf } from "./front-proxy.js";
 import { RedisServer } from "./redis-server.js";

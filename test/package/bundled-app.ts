@@ -3,7 +3,7 @@ export const bundledApp = `
 import { batch, Triton } from "@tritonjs/core";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { python } from "@tritonjs/backends/python";
-import { redisCache } from "@tritonjs/core/redis";
+import { redisCache } from "@tritonjs/operations/redis";
 import { sharedMemory } from "./optional-parts.mjs";
 import { tensorflow } from "@tritonjs/backends/tensorflow";
 import { fetchHandler, http, v2Plugin } from "@tritonjs/http";

@@ -12,7 +12,7 @@ const packed = new PackedPackages();
 let project: Project;
 beforeAll(async () => {
   await packed.pack();
-  project = await packed.install("jest", ["protocol", "core"]);
+  project = await packed.install("jest", ["protocol", "core", "testing"]);
 }, INSTALL_TIMEOUT_MS);
 afterAll(() => packed.remove(), INSTALL_TIMEOUT_MS);
 

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { batch, Triton } from "@tritonjs/core";
-import { redisCache } from "@tritonjs/core/redis";
+import { redisCache } from "@tritonjs/operations/redis";
 import { serviceOf } from "@tritonjs/server";
 import { expect, it, onTestFinished } from "vitest";
 import { programOf } from "../deploy/front-proxy.js";

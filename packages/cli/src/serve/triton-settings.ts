@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Logger, MetricsConfig, TraceOptions, TritonOptions } from "@tritonjs/core";
-import { redisCache } from "@tritonjs/core/redis";
 import type { TraceLevelOption } from "@tritonjs/core/types";
+import { redisCache } from "@tritonjs/operations/redis";
 import { creating, type NamedSetting, OptionError, readInteger } from "../options/option.js";
 import type { OptionName, OptionValues } from "../options/options.js";
 import { readTraceLevel, readTraceMode } from "../options/server-options.js";

@@ -25,7 +25,7 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Servic
   readonly clock?: Clock;
   /**
    * Response cache that models with `responseCache: true` share: one in memory of `byteSize` bytes, one in Redis
-   * (`redisCache` of `@tritonjs/core/redis`), or a custom one. It is closed with the Triton. @default none
+   * (`redisCache` of `@tritonjs/operations/redis`), or a custom one. It is closed with the Triton. @default none
    */
   readonly responseCache?: { readonly byteSize: number } | ResponseCache;
   /**

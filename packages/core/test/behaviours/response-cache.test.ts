@@ -6,7 +6,7 @@ import {
   Triton,
   type TritonOptions,
 } from "@tritonjs/core";
-import { redisCache } from "@tritonjs/core/redis";
+import { redisCache } from "@tritonjs/operations/redis";
 import { serviceOf } from "@tritonjs/server";
 import { VirtualClock } from "@tritonjs/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";

@@ -1,4 +1,6 @@
 import type { RedisClientOptions } from "@redis/client";
+import type { CachedOutputs, ResponseCache } from "@tritonjs/core";
+import { notLoaded, unbundledRequire } from "@tritonjs/core/internal/worker";
 import {
   type DataType,
   elementByteSize,
@@ -7,8 +9,6 @@ import {
   Tensor,
   TritonError,
 } from "@tritonjs/protocol";
-import { notLoaded, unbundledRequire } from "../optional-packages.js";
-import type { CachedOutputs, ResponseCache } from "./response-cache.js";
 
 /** The required methods of a Redis client, which `createClient` of `redis` or `@redis/client` makes. */
 export interface RedisClient {
@@ -56,7 +56,7 @@ export interface RedisCacheOptions {
  * @throws TritonError UNAVAILABLE if no client is given and `@redis/client` is not installed.
  * @example
  * ```ts
- * import { redisCache } from "@tritonjs/core/redis";
+ * import { redisCache } from "@tritonjs/operations/redis";
  *
  * const triton = new Triton({ responseCache: redisCache({ url: "redis://cache:6379", ttlSeconds: 3600 }) });
  * ```
@@ -103,7 +103,7 @@ function loadRedis(): typeof import("@redis/client") {
   try {
     return unbundledRequire(import.meta.url)("@redis/client") as typeof import("@redis/client");
   } catch (cause) {
-    throw notLoaded("@redis/client", cause, "install it next to @tritonjs/core");
+    throw notLoaded("@redis/client", cause, "install it next to @tritonjs/operations");
   }
 }
 
