@@ -60,6 +60,8 @@ const ORDER = {
   backends: [
     "protobuf-schema.ts",
     "onnx-telemetry.ts",
+    "description",
+    "web-worker",
     "gpu",
     "trees",
     "media",
@@ -214,7 +216,10 @@ const NOT_IN_CORE = ["node:http", "node:http2", "node:https", "node:net", "node:
  * Files of each package that run where there is only the web platform, with all that they import. They import nothing of
  * Node but `#host`, which has another form there.
  */
-const ON_THE_WEB = { core: ["web.ts", "system/host-web.ts"], backends: ["onnxruntime/web.ts"] };
+const ON_THE_WEB = {
+  core: ["web.ts", "system/host-web.ts"],
+  backends: ["onnxruntime/web.ts", "web-worker/index.ts"],
+};
 
 const faults = [];
 

@@ -15,8 +15,8 @@ const CONTRACTS = {
   repositoryBackends: "a package of backends (repository/src/backends/find-backend.ts)",
   readModelFile: "the import `#model-file` of backends, which is another one in browsers",
   load: "a program of a worker (core/src/worker)",
-  read: "a program of a worker that reads a file of a model (core/src/backends/description-program.ts)",
-  describe: "a program of a worker that describes a model (core/src/backends/description-program.ts)",
+  read: "a program of a worker that reads a file of a model (backends/src/description/description-program.ts)",
+  describe: "a program of a worker that describes a model (backends/src/description/description-program.ts)",
 };
 
 /** Folders that offer the same over HTTP and gRPC. A name in files of the same name there has one meaning. */

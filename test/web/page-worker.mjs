@@ -1,6 +1,7 @@
 /* The module of the page's web workers. */
 import { onnxruntimeWeb } from "@tritonjs/backends/onnxruntime/web";
-import { serveWebWorker, WebTriton } from "@tritonjs/core/web";
+import { serveWebWorker } from "@tritonjs/backends/web-worker";
+import { WebTriton } from "@tritonjs/core/web";
 import * as ort from "onnxruntime-web/wasm";
 
 ort.env.wasm.wasmPaths = new URL("/ort/", self.location.origin).href;

@@ -1,7 +1,9 @@
 /* The script of the page: what the tests call in the browser. */
 import { onnxruntimeWeb } from "@tritonjs/backends/onnxruntime/web";
+import { webWorker } from "@tritonjs/backends/web-worker";
 import { ModelClient } from "@tritonjs/client/http";
-import { batch, hybrid, sample, WebTriton, webWorker } from "@tritonjs/core/web";
+import { hybrid } from "@tritonjs/client/hybrid";
+import { batch, sample, WebTriton } from "@tritonjs/core/web";
 import * as ort from "onnxruntime-web/wasm";
 
 ort.env.wasm.wasmPaths = "/ort/";

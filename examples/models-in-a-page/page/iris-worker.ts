@@ -1,5 +1,6 @@
 import { onnxruntimeWeb } from "@tritonjs/backends/onnxruntime/web";
-import { serveWebWorker, WebTriton } from "@tritonjs/core/web";
+import { serveWebWorker } from "@tritonjs/backends/web-worker";
+import { WebTriton } from "@tritonjs/core/web";
 import * as ort from "@tritonjs/onnxruntime-wasm/bundle";
 
 /* The module of the web worker: it opens the model, and runs the batches that the page joins. */

@@ -1,5 +1,7 @@
+import { webWorker } from "@tritonjs/backends/web-worker";
 import { ModelClient } from "@tritonjs/client/http";
-import { hybrid, WebTriton, webWorker } from "@tritonjs/core/web";
+import { hybrid } from "@tritonjs/client/hybrid";
+import { WebTriton } from "@tritonjs/core/web";
 
 /* The script of the page: the model runs in a web worker of the page, or on the server, wherever answers come sooner. */
 

@@ -23,3 +23,5 @@ export { realClock } from "./system/clock.js";
 export { assertInside, isInside, linkedDirectories, unreadableFile } from "./system/files.js";
 export { startBound } from "./system/host-policy.js";
 export { startProcess } from "./system/start-process.js";
+export { packError } from "./worker/messages.js";
+export { guardNativeCalls } from "./worker/native-calls.js";

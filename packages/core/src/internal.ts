@@ -10,7 +10,6 @@ export {
   SUBSTITUTED,
   useOf,
 } from "./backends/declared-parameters.js";
-export { describeInWorker, readFileInThread } from "./backends/describe-in-worker.js";
 export {
   loadTimeoutMs,
   notFound,
@@ -111,7 +110,9 @@ export {
 export { residentBytes } from "./system/start-process.js";
 export { type Allocate, concatRows, copyTensor, sliceRows } from "./tensor-rows.js";
 export { VERSION } from "./version.js";
-export { OpenedWorker, prepareWorkers } from "./worker/open-worker.js";
+export { unpackError, type WireError } from "./worker/messages.js";
+export { ThreadEnding } from "./worker/native-calls.js";
+export { OpenedWorker, ownProgram, prepareWorkers } from "./worker/open-worker.js";
 export { Restarts } from "./worker/restarts.js";
 export type { OpenModel } from "./worker/serve-models.js";
 export {

@@ -3,18 +3,4 @@ export { BFloat16Bits, Float16Bits, Tensor, TritonError } from "@tritonjs/protoc
 export { divideOutputs, joinInputs } from "./batch/batch-tensors.js";
 export { batch, fillOptionals, groupByKeys, sample } from "./callback/batch-decorators.js";
 export { stepwise } from "./callback/infer-func.js";
-export {
-  type HybridCallOptions,
-  type HybridModel,
-  type HybridOptions,
-  type HybridSide,
-  hybrid,
-} from "./web/hybrid.js";
 export { WebTriton, type WebTritonOptions } from "./web/web-triton.js";
-export {
-  serveWebWorker,
-  type WebWorker,
-  type WebWorkerEvent,
-  type WebWorkerModel,
-  webWorker,
-} from "./web/web-worker.js";

@@ -8,9 +8,10 @@ import {
   type ModelFiles,
   type ModelLocation,
 } from "@tritonjs/core/backend";
-import { notFound, readFileInThread } from "@tritonjs/core/internal";
+import { notFound } from "@tritonjs/core/internal";
 import { assertInside, linkedDirectories } from "@tritonjs/core/internal/worker";
 import { assertOptions, errorFor, type ModelConfig, type TritonError } from "@tritonjs/protocol";
+import { readFileInThread } from "../description/describe-in-worker.js";
 import { configBeside } from "./class-names.js";
 import { read } from "./describe-onnx-model.js";
 import { mayBeNative, OnnxBackend } from "./onnx-backend.js";

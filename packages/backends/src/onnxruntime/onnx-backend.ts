@@ -8,13 +8,7 @@ import type {
   WorkerProgram,
 } from "@tritonjs/core/backend";
 import { planInstances } from "@tritonjs/core/extension";
-import {
-  describeInWorker,
-  type InstancePlace,
-  OpenedWorker,
-  prepareWorkers,
-  WorkerExecutor,
-} from "@tritonjs/core/internal";
+import { type InstancePlace, OpenedWorker, prepareWorkers, WorkerExecutor } from "@tritonjs/core/internal";
 import {
   definedMembers,
   errorFor,
@@ -23,6 +17,7 @@ import {
   type ModelConfig,
   TritonError,
 } from "@tritonjs/protocol";
+import { describeInWorker } from "../description/describe-in-worker.js";
 import { disableTelemetry } from "../onnx-telemetry.js";
 import { defaultInputsOf, refuseUnknownInputs } from "./default-inputs.js";
 import {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import type { ModelDescription } from "@tritonjs/core/backend";
-import { type Clock, describeInWorker } from "@tritonjs/core/internal";
+import type { Clock } from "@tritonjs/core/internal";
 import {
   AutoCompleteConfig,
   COMPLETION_METHODS,
@@ -19,6 +19,7 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import { configText, emptyConfig } from "@tritonjs/protocol/config";
+import { describeInWorker } from "../description/describe-in-worker.js";
 import { type FromPython, writeError } from "./messages.js";
 import { PythonSession, type PythonSettings } from "./python-session.js";
 

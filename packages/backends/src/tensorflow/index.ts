@@ -8,14 +8,13 @@ import {
   type AskedModel,
   askWorker,
   DeclaredParameters,
-  describeInWorker,
   type InstancePlace,
   notFound,
-  readFileInThread,
   wrongParameter,
 } from "@tritonjs/core/internal";
 import { assertOptions, definedMembers, errorFor, type Isolation } from "@tritonjs/protocol";
 import { emptyConfig } from "@tritonjs/protocol/config";
+import { describeInWorker, readFileInThread } from "../description/describe-in-worker.js";
 import { read } from "./quick-description.js";
 import {
   findRuntime,

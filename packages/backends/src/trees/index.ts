@@ -9,7 +9,7 @@ import {
   hostingOf,
   workerExecutor,
 } from "@tritonjs/core/backend";
-import { DeclaredParameters, inlineRequests, nextTurn, readFileInThread } from "@tritonjs/core/internal";
+import { DeclaredParameters, inlineRequests, nextTurn } from "@tritonjs/core/internal";
 import {
   assertOptions,
   type DescribedTensor,
@@ -19,6 +19,7 @@ import {
   type Tensor,
   TritonError,
 } from "@tritonjs/protocol";
+import { readFileInThread } from "../description/describe-in-worker.js";
 import type { Forest } from "./forest.js";
 import { type ForestFile, read } from "./forest-file.js";
 import { addWorkMemory } from "./margins.js";

@@ -5,12 +5,10 @@ import {
   receiveMessageOnPort,
   Worker,
 } from "node:worker_threads";
+import type { ModelDescription } from "@tritonjs/core/backend";
+import { ownProgram, ThreadEnding, unpackError, type WireError } from "@tritonjs/core/internal";
+import { unreadableFile } from "@tritonjs/core/internal/worker";
 import { errorFor } from "@tritonjs/protocol";
-import type { ModelDescription } from "../instance/backend.js";
-import { unreadableFile } from "../system/files.js";
-import { unpackError, type WireError } from "../worker/messages.js";
-import { ThreadEnding } from "../worker/native-calls.js";
-import { ownProgram } from "../worker/open-worker.js";
 
 /** Data of a worker that describes a model, or reads its file. */
 export interface DescriptionTask {

@@ -1,15 +1,8 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { MessageChannel } from "node:worker_threads";
-import { gzipSync } from "node:zlib";
-import { rolldown } from "rolldown";
+import { serveWebWorker, type WebWorker, webWorker } from "@tritonjs/backends/web-worker";
+import { batch, sample, WebTriton } from "@tritonjs/core/web";
 import { afterEach, describe, expect, it } from "vitest";
-import { WEB_CORE_BUNDLE } from "../../../../test/package/size-budgets.js";
-import { outcomeOf } from "../../../../test/support/outcome.js";
-import { repositoryRoot } from "../../../../test/support/repository.js";
-import { batch, sample } from "../../src/callback/batch-decorators.js";
-import { WebTriton } from "../../src/web/web-triton.js";
-import { serveWebWorker, type WebWorker, webWorker } from "../../src/web/web-worker.js";
+import { outcomeOf } from "../../../test/support/outcome.js";
 
 describe("web worker", () => {
   const opened: WebTriton[] = [];
@@ -186,26 +179,5 @@ describe("web worker", () => {
         "INVALID_ARG webWorker(): expected a function that starts a web worker, got object",
       );
     });
-  });
-});
-
-describe("bundle", () => {
-  it("the core for the web is small, and has nothing of Node in it", async () => {
-    const build = await rolldown({
-      input: join(repositoryRoot, "packages", "core", "dist", "web.js"),
-      platform: "browser",
-      resolve: { conditionNames: ["browser", "import", "default"] },
-    });
-    const { output } = await build.generate({ format: "esm", minify: true });
-    await build.close();
-    expect(output).toHaveLength(1);
-    const { code, imports } = output[0];
-    expect(imports).toEqual([]);
-    expect(code).not.toMatch(/["']node:/);
-    const { minifiedKilobytes, gzippedKilobytes } = WEB_CORE_BUNDLE;
-    expect(code.length / 1e3).toBeLessThan(minifiedKilobytes);
-    expect(gzipSync(code, { level: 9 }).length / 1e3).toBeLessThan(gzippedKilobytes);
-    const page = await readFile(join(repositoryRoot, "docs", "web.md"), "utf8");
-    expect(page).toContain(`${minifiedKilobytes} kB minified, ${gzippedKilobytes} kB with gzip`);
   });
 });

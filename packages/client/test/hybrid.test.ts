@@ -1,5 +1,5 @@
+import { hybrid } from "@tritonjs/client/hybrid";
 import { TritonError } from "@tritonjs/core";
-import { hybrid } from "@tritonjs/core/web";
 import { describe, expect, it } from "vitest";
 
 /** A side whose calls take as long as it is told. */

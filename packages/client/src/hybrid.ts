@@ -1,5 +1,20 @@
-import { assertOptions, optionTypes, TritonError } from "@tritonjs/protocol";
-import { type Clock, realClock } from "../system/clock.js";
+import { assertOptions, LONGEST_TIMEOUT_MS, optionTypes, TritonError } from "@tritonjs/protocol";
+
+/** The part of a clock that is used. `VirtualClock` of `@tritonjs/testing` has it. */
+export interface HybridClock {
+  /** Monotonic time in milliseconds. Its zero has no meaning. */
+  now(): number;
+  /** Calls `run` once, not before `delayMs` have passed, unless it is cancelled. */
+  setTimer(delayMs: number, run: () => void): { cancel(): void };
+}
+
+const REAL_CLOCK: HybridClock = {
+  now: () => performance.now(),
+  setTimer(delayMs, run) {
+    const timer = setTimeout(run, Math.min(LONGEST_TIMEOUT_MS, Math.ceil(delayMs)));
+    return { cancel: () => clearTimeout(timer) };
+  },
+};
 
 /** One place where a model runs: a handle of `bind`, or a client of the model on a server. */
 export interface HybridSide<Inputs, Options, Result> {
@@ -16,7 +31,7 @@ export interface HybridOptions<Inputs, LocalOptions, RemoteOptions, Result> {
   /** The same model on a server: `new ModelClient(url, "model")`. */
   readonly remote: HybridSide<Inputs, RemoteOptions, Result>;
   /** Time, for tests. */
-  readonly clock?: Pick<Clock, "now" | "setTimer">;
+  readonly clock?: HybridClock;
 }
 
 /** Options of a call, which both sides take. */
@@ -62,14 +77,14 @@ export function hybrid<Inputs, LocalOptions, RemoteOptions, Result>(
 }
 
 class Hybrid<Inputs, LocalOptions, RemoteOptions, Result> implements HybridModel<Inputs, Result> {
-  readonly #clock: Pick<Clock, "now" | "setTimer">;
+  readonly #clock: HybridClock;
   readonly #local: Side<HybridSide<Inputs, LocalOptions, Result>>;
   readonly #remote: Side<HybridSide<Inputs, RemoteOptions, Result>>;
   /** Calls since the slower side was tried. */
   #sinceTrial = 0;
 
   constructor(options: HybridOptions<Inputs, LocalOptions, RemoteOptions, Result>) {
-    this.#clock = options.clock ?? realClock;
+    this.#clock = options.clock ?? REAL_CLOCK;
     this.#local = new Side(options.local);
     this.#remote = new Side(options.remote);
   }

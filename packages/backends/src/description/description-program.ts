@@ -1,7 +1,5 @@
 import { workerData } from "node:worker_threads";
-import { unreadableFile } from "../system/files.js";
-import { packError } from "../worker/messages.js";
-import { guardNativeCalls } from "../worker/native-calls.js";
+import { guardNativeCalls, packError, unreadableFile } from "@tritonjs/core/internal/worker";
 import type { DescriptionTask, ProgramAnswer } from "./describe-in-worker.js";
 
 /* Program of a worker that describes a model while the thread that started it blocks, or that reads a file. */

@@ -1,3 +1,13 @@
+import type {
+  Backend,
+  Execution,
+  ExecutionResult,
+  Executor,
+  ExecutorContext,
+  ModelDescription,
+} from "@tritonjs/core/backend";
+import type { Tensors } from "@tritonjs/core/internal";
+import { divideOutputs, joinInputs } from "@tritonjs/core/web";
 import {
   type DataType,
   type Elements,
@@ -7,18 +17,9 @@ import {
   Tensor,
   TritonError,
 } from "@tritonjs/protocol";
-import { divideOutputs, joinInputs, type Tensors } from "../batch/batch-tensors.js";
-import type {
-  Backend,
-  Execution,
-  ExecutionResult,
-  Executor,
-  ExecutorContext,
-  ModelDescription,
-} from "../instance/backend.js";
 
 /*
- * Web workers as instances of a model. The page has the queue and joins the batches. A web worker has a `WebTriton` with
+ * `@tritonjs/backends/web-worker`: web workers as instances of a model. The page has the queue and joins the batches. A web worker has a `WebTriton` with
  * the model, which gets each batch as one request.
  */
 
