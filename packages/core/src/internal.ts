@@ -26,7 +26,7 @@ export {
   type TensorAnswer,
   type TensorCaller,
 } from "./callback/infer-func.js";
-export type { InstancePlace } from "./callback/instance-device.js";
+export type { DeviceId } from "./callback/instance-device.js";
 export { completeStep } from "./config/auto-complete-config.js";
 export type { PlannedInstance } from "./config/instance-groups.js";
 export type { DefaultFrontends } from "./frontend/serve-frontends.js";

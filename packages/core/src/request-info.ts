@@ -9,7 +9,7 @@ import {
 } from "@tritonjs/protocol";
 
 /** Properties of one request without its tensors. */
-export interface RequestInfo extends SequencePlace {
+export interface RequestInfo extends SequencePosition {
   /** Id that the client set, or an empty string. */
   readonly id: string;
   readonly parameters: Parameters;
@@ -87,14 +87,14 @@ export interface SequenceInfo {
 }
 
 /** The sequence that a request belongs to, and the position of the request in it. */
-export interface SequencePlace {
+export interface SequencePosition {
   readonly correlationId: bigint | string | undefined;
   readonly sequenceStart: boolean;
   readonly sequenceEnd: boolean;
 }
 
-/** The place of a request without a sequence. */
-export const NO_SEQUENCE: SequencePlace = {
+/** The position of a request without a sequence. */
+export const NO_SEQUENCE: SequencePosition = {
   correlationId: undefined,
   sequenceStart: false,
   sequenceEnd: false,
@@ -104,7 +104,7 @@ export const NO_SEQUENCE: SequencePlace = {
 const START = 1;
 const END = 2;
 
-export function sequenceFlags({ sequenceStart, sequenceEnd }: SequencePlace): number {
+export function sequenceFlags({ sequenceStart, sequenceEnd }: SequencePosition): number {
   return (sequenceStart ? START : 0) | (sequenceEnd ? END : 0);
 }
 
@@ -124,7 +124,7 @@ export interface RequestScalars {
 
 /** Copies the place of a request in its sequence. */
 export function copySequence(
-  from: SequencePlace,
+  from: SequencePosition,
   to: Omit<RequestScalars, "priority" | "queueTimeoutMicroseconds">,
 ): void {
   to.correlationId = from.correlationId;
@@ -281,7 +281,7 @@ export const writtenScalars: ScalarReader<ParameterValue> = {
  *
  * @throws TritonError INVALID_ARG for a parameter of another type.
  */
-export function sequenceAfter(step: SequencePlace, parameters: Parameters): SequencePlace {
+export function sequenceAfter(step: SequencePosition, parameters: Parameters): SequencePosition {
   const { sequence_id: id, sequence_start: start, sequence_end: end } = parameters;
   if (id === undefined && start === undefined && end === undefined) return step;
   return {
@@ -311,7 +311,7 @@ export function sequenceParameters({
   correlationId: id = 0n,
   sequenceStart,
   sequenceEnd,
-}: SequencePlace): Parameters {
+}: SequencePosition): Parameters {
   // Parameters are bigints only outside the safe range.
   const isSafe = typeof id === "bigint" && id <= BigInt(Number.MAX_SAFE_INTEGER);
   return { sequence_id: isSafe ? Number(id) : id, sequence_start: sequenceStart, sequence_end: sequenceEnd };

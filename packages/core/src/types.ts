@@ -32,7 +32,7 @@ export type {
   ModelCaller,
   PlainInferFunc,
 } from "./callback/infer-func.js";
-export type { InstanceDevice, InstancePlace } from "./callback/instance-device.js";
+export type { DeviceId, InstanceDevice } from "./callback/instance-device.js";
 export type {
   FirstValue,
   FirstValueOptions,

@@ -8,7 +8,7 @@ import type {
   WorkerProgram,
 } from "@tritonjs/core/backend";
 import { planInstances } from "@tritonjs/core/extension";
-import { type InstancePlace, OpenedWorker, prepareWorkers, WorkerExecutor } from "@tritonjs/core/internal";
+import { type DeviceId, OpenedWorker, prepareWorkers, WorkerExecutor } from "@tritonjs/core/internal";
 import {
   definedMembers,
   errorFor,
@@ -165,7 +165,7 @@ export class OnnxBackend implements Backend {
   }
 
   /** The model on a device: instances on one device share a session. */
-  #nativeModel(device: InstancePlace, name: string): Promise<NativeModel> {
+  #nativeModel(device: DeviceId, name: string): Promise<NativeModel> {
     const key = device.kind === "KIND_GPU" ? device.id : CPU;
     let model = this.#native.get(key);
     if (model === undefined) {
@@ -203,7 +203,7 @@ export class OnnxBackend implements Backend {
     return { ...(needsProcess(providers) && { isolation: "process" }), ...this.hosting, ...hosting };
   }
 
-  #program(device: InstancePlace, instanceCount: number) {
+  #program(device: DeviceId, instanceCount: number) {
     return {
       entry: WORKER,
       data: this.#sessionData(device, instanceCount),
@@ -215,7 +215,7 @@ export class OnnxBackend implements Backend {
     } satisfies WorkerProgram;
   }
 
-  #sessionData(device: InstancePlace, instanceCount: number): SessionData {
+  #sessionData(device: DeviceId, instanceCount: number): SessionData {
     const {
       model: _model,
       engine: _engine,
@@ -248,11 +248,7 @@ export class OnnxBackend implements Backend {
    *
    * @throws TritonError if the engine `native` is requested and cannot be used
    */
-  #chooseEngine(
-    device: InstancePlace,
-    hosting: InstanceHosting | undefined,
-    instanceCount: number,
-  ): ChosenEngine {
+  #chooseEngine(device: DeviceId, hosting: InstanceHosting | undefined, instanceCount: number): ChosenEngine {
     // Reports faults of the file whichever engine runs it.
     const { providers } = this.#sessionData(device, instanceCount);
     const { library, providerLibraries } = this.options;
@@ -299,7 +295,7 @@ export function mayBeNative(options: Omit<OnnxRuntimeOptions, "model">): boolean
   return engine === "native" || engine === "auto";
 }
 
-const ON_CPU: InstancePlace = { kind: "KIND_CPU", id: 0 };
+const ON_CPU: DeviceId = { kind: "KIND_CPU", id: 0 };
 
 /** A worker that does not answer within this time is ended. */
 const DESCRIBE_WITHIN_MS = 120_000;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
-import { heldByInstance, type InstancePlace } from "@tritonjs/core/internal";
+import { type DeviceId, heldByInstance } from "@tritonjs/core/internal";
 import {
   type ArrayOf,
   type DataType,
@@ -50,7 +50,7 @@ export interface OnnxSessionOptions
  */
 export function openSession(
   model: string | URL | Uint8Array,
-  instance: { readonly device: InstancePlace },
+  instance: { readonly device: DeviceId },
   options: OnnxSessionOptions = {},
 ): Promise<OnnxSession> {
   const file = model instanceof URL ? fileURLToPath(model) : model;
@@ -89,7 +89,7 @@ export class OnnxSession {
   /** @internal */
   static async open(
     model: string | Uint8Array,
-    { device }: { readonly device: InstancePlace },
+    { device }: { readonly device: DeviceId },
     {
       executionProviders,
       strictProviders = false,

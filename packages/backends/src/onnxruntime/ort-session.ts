@@ -9,7 +9,7 @@ import type {
   WorkerModel,
   WorkerResult,
 } from "@tritonjs/core/backend";
-import type { InstanceInfo, InstancePlace, OpenModel, Tensors } from "@tritonjs/core/internal";
+import type { DeviceId, InstanceInfo, OpenModel, Tensors } from "@tritonjs/core/internal";
 import { findInstalled, importPeer, sequenceTensors, splitOutputs } from "@tritonjs/core/internal/worker";
 import { definedMembers, errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { InferenceSession } from "onnxruntime-node";
@@ -143,7 +143,7 @@ const NUMBERED: ReadonlySet<string> = new Set([
  * `cpu` for any other.
  */
 export function providersFor(
-  { kind, id }: InstancePlace,
+  { kind, id }: DeviceId,
   given: readonly ExecutionProvider[] | undefined,
 ): readonly ExecutionProvider[] {
   const providers = given ?? (kind === "KIND_GPU" ? ["cuda", "cpu"] : ["cpu"]);

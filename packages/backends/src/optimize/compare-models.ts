@@ -15,7 +15,7 @@ interface OutputError {
   readonly mean: number;
   /** Root of the mean square of the differences, as a share of that of the original's elements. */
   readonly relative: number;
-  /** Share of rows with the same result: the place of the largest element of reals, all elements of other types. */
+  /** Share of rows with the same result: the position of the largest element of reals, all elements of other types. */
   readonly agreement: number;
   readonly isReal: boolean;
 }
@@ -122,21 +122,21 @@ function classOutput(results: ReadonlyMap<string, Tensor>): string | undefined {
   return (scores ?? all.find(([, tensor]) => floatsOf(tensor) === undefined))?.[0];
 }
 
-/** The class of each row: the place of the largest score, or the integer itself. */
+/** The class of each row: the position of the largest score, or the integer itself. */
 function classesOf(tensor: Tensor): number[] {
   const scores = floatsOf(tensor);
   if (scores === undefined) return Array.from(tensor.elements as ArrayLike<unknown>, Number);
-  return largestPlaces(scores, tensor.shape.at(-1) ?? 1);
+  return largestPositions(scores, tensor.shape.at(-1) ?? 1);
 }
 
-function largestPlaces(values: ArrayLike<number>, width: number): number[] {
-  const places: number[] = [];
+function largestPositions(values: ArrayLike<number>, width: number): number[] {
+  const positions: number[] = [];
   for (let start = 0; start < values.length; start += width) {
-    let place = 0;
-    for (let i = 1; i < width; i++) if (values[start + i]! > values[start + place]!) place = i;
-    places.push(place);
+    let position = 0;
+    for (let i = 1; i < width; i++) if (values[start + i]! > values[start + position]!) position = i;
+    positions.push(position);
   }
-  return places;
+  return positions;
 }
 
 /** Largest number of FP16. */
@@ -185,9 +185,9 @@ class ErrorSum {
     }
     this.#count += a.length;
     const width = original.shape.at(-1) ?? 1;
-    const [placesA, placesB] = [largestPlaces(a, width), largestPlaces(b, width)];
-    this.#rows += placesA.length;
-    this.#same += placesA.filter((place, i) => place === placesB[i]).length;
+    const [positionsA, positionsB] = [largestPositions(a, width), largestPositions(b, width)];
+    this.#rows += positionsA.length;
+    this.#same += positionsA.filter((position, i) => position === positionsB[i]).length;
   }
 
   #addExact(original: Tensor, variant: Tensor): void {

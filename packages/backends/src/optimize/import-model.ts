@@ -4,21 +4,21 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type DataType, errorFor, Tensor, TritonError } from "@tritonjs/protocol";
 import { sklearnImporter } from "./import-sklearn.js";
-import type { ImportOptions, ImportPlace, ModelImporter } from "./model-importer.js";
+import type { ImportOptions, ImportPath, ModelImporter } from "./model-importer.js";
 import { ModelRunner } from "./model-runner.js";
 
 const startsWith =
   (text: string, at = 0) =>
-  ({ head }: ImportPlace) =>
+  ({ head }: ImportPath) =>
     head.subarray(at, at + text.length).toString("latin1") === text;
 
 const endsWith =
   (pattern: RegExp) =>
-  ({ path }: ImportPlace) =>
+  ({ path }: ImportPath) =>
     pattern.test(path);
 
 /** Formats that are known, but not read, with what to do. */
-const FOREIGN: readonly (readonly [name: string, is: (place: ImportPlace) => boolean, advice: string])[] = [
+const FOREIGN: readonly (readonly [name: string, is: (found: ImportPath) => boolean, advice: string])[] = [
   [
     "a directory of TensorFlow",
     ({ isDirectory }) => isDirectory,
@@ -66,14 +66,14 @@ export async function importModel(
   folder: string,
   options: ImportOptions = {},
 ): Promise<string> {
-  const place = await placeOf(path);
-  const importer = IMPORTERS.find((one) => one.recognizes(place));
+  const found = await readPath(path);
+  const importer = IMPORTERS.find((one) => one.recognizes(found));
   if (importer !== undefined) return importer.toOnnx(path, folder, options);
-  if (place.isDirectory) {
+  if (found.isDirectory) {
     const inside = join(path, "model.onnx");
     if ((await stat(inside).catch(() => undefined))?.isFile()) return inside;
   }
-  const foreign = FOREIGN.find(([, is]) => is(place));
+  const foreign = FOREIGN.find(([, is]) => is(found));
   if (foreign === undefined) return path;
   const [name, , advice] = foreign;
   throw errorFor(
@@ -82,7 +82,7 @@ export async function importModel(
   );
 }
 
-async function placeOf(path: string): Promise<ImportPlace> {
+async function readPath(path: string): Promise<ImportPath> {
   const head = Buffer.alloc(HEAD);
   try {
     if ((await stat(path)).isDirectory()) return { path, isDirectory: true, head: head.subarray(0, 0) };
@@ -128,7 +128,7 @@ interface WrittenTensor {
  */
 const torchImporter: ModelImporter = {
   format: "PyTorch",
-  recognizes: ({ path, isDirectory }: ImportPlace) => !isDirectory && /\.(pt|pth|pt2)$/i.test(path),
+  recognizes: ({ path, isDirectory }: ImportPath) => !isDirectory && /\.(pt|pth|pt2)$/i.test(path),
   async toOnnx(path, folder, options) {
     const target = join(folder, `${basename(path).replace(/\.[^.]*$/, "")}.onnx`);
     try {

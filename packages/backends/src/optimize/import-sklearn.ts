@@ -12,7 +12,7 @@ import {
   type ValueMessage,
 } from "../onnx-graph/onnx-messages.js";
 import { replaceFile } from "../onnx-graph/onnx-model.js";
-import type { ImportPlace, ModelImporter } from "./model-importer.js";
+import type { ImportPath, ModelImporter } from "./model-importer.js";
 import { ModelRunner, type Sample } from "./model-runner.js";
 
 /** A step of a pipeline, as `sklearn_to_json.py` writes it. */
@@ -48,7 +48,7 @@ export interface SklearnFile {
   readonly model: string;
   readonly features: number;
   readonly names: string[];
-  /** Places of the features that are texts. */
+  /** Positions of the features that are texts. */
   readonly texts: number[];
   readonly steps: Step[];
   readonly samples: {
@@ -69,7 +69,7 @@ const TOLERANCE = 1e-5;
  */
 export const sklearnImporter: ModelImporter = {
   format: "scikit-learn, as sklearn_to_json.py writes it",
-  recognizes: ({ head, path }: ImportPlace) =>
+  recognizes: ({ head, path }: ImportPath) =>
     path.endsWith(".json") && /^\s*\{\s*"tritonjs_sklearn"/.test(head.toString("latin1")),
   async toOnnx(path, folder) {
     const file = parse(await readFile(path, "utf8"), path);
@@ -146,15 +146,15 @@ function isSame(given: string | number | undefined, expected: string | number): 
 interface FeatureInput {
   readonly name: string;
   readonly isText: boolean;
-  /** Places of the features in a row. */
-  readonly places: readonly number[];
+  /** Positions of the features in a row. */
+  readonly positions: readonly number[];
 }
 
 function sampleOf(inputs: readonly FeatureInput[], rows: readonly (readonly (number | string)[])[]): Sample {
   return new Map(
-    inputs.map(({ name, isText, places }) => {
-      const values = rows.flatMap((row) => places.map((place) => row[place]!));
-      const shape = [rows.length, places.length];
+    inputs.map(({ name, isText, positions }) => {
+      const values = rows.flatMap((row) => positions.map((position) => row[position]!));
+      const shape = [rows.length, positions.length];
       const tensor = isText
         ? Tensor.fromElements(
             "BYTES",
@@ -184,19 +184,19 @@ class SklearnGraph {
 
   constructor(file: SklearnFile) {
     const { features, names, texts, steps } = file;
-    const nameOf = (place: number) => names[place] ?? `x${place}`;
+    const nameOf = (position: number) => names[position] ?? `x${position}`;
     // Tensors have one type, so features of several types are inputs of their own.
     this.inputs =
       texts.length === 0
-        ? [{ name: "X", isText: false, places: Array.from({ length: features }, (_, i) => i) }]
+        ? [{ name: "X", isText: false, positions: Array.from({ length: features }, (_, i) => i) }]
         : Array.from({ length: features }, (_, i) => ({
             name: nameOf(i),
             isText: texts.includes(i),
-            places: [i],
+            positions: [i],
           }));
-    const columns = this.inputs.map(({ name, isText, places }) => ({
+    const columns = this.inputs.map(({ name, isText, positions }) => ({
       value: name,
-      width: places.length,
+      width: positions.length,
       isText,
     }));
     const end = this.#run(steps, columns);
@@ -218,12 +218,12 @@ class SklearnGraph {
         name: "sklearn",
         node: this.#nodes,
         initializer: this.#constants,
-        input: this.inputs.map(({ name, isText, places }) => ({
+        input: this.inputs.map(({ name, isText, positions }) => ({
           name,
           type: {
             tensorType: {
               elemType: isText ? ELEMENT.STRING : ELEMENT.DOUBLE,
-              shape: { dim: dims(places.length) },
+              shape: { dim: dims(positions.length) },
             },
           },
         })),
@@ -310,7 +310,7 @@ class SklearnGraph {
   /** Products of powers: each column as factors, which the powers repeat. */
   #powers(given: Columns, powers: readonly number[][]): Columns {
     const made = powers.map((exponents) => {
-      const factors = exponents.flatMap((count, place) => Array.from({ length: count }, () => place));
+      const factors = exponents.flatMap((count, position) => Array.from({ length: count }, () => position));
       const [first, ...rest] = factors;
       // The bias column is 1 in each row.
       if (first === undefined) {
@@ -318,7 +318,7 @@ class SklearnGraph {
         return this.#node("Add", [zero, this.#number(1)]);
       }
       return rest.reduce(
-        (product, place) => this.#node("Mul", [product, this.#column(given, place)]),
+        (product, position) => this.#node("Mul", [product, this.#column(given, position)]),
         this.#column(given, first),
       );
     });
@@ -327,11 +327,11 @@ class SklearnGraph {
 
   readonly #columnValues = new Map<string, string>();
 
-  #column({ value }: Columns, place: number): string {
-    const key = `${value}:${place}`;
+  #column({ value }: Columns, position: number): string {
+    const key = `${value}:${position}`;
     const known = this.#columnValues.get(key);
     if (known !== undefined) return known;
-    const made = this.#node("Gather", [value, this.#indices([place])], { axis: 1 });
+    const made = this.#node("Gather", [value, this.#indices([position])], { axis: 1 });
     this.#columnValues.set(key, made);
     return made;
   }
@@ -350,11 +350,11 @@ class SklearnGraph {
 
   #oneHot(
     given: readonly Columns[],
-    place: number,
+    position: number,
     categories: readonly Category[],
     dropped: number | null,
   ): Columns {
-    const [column] = this.#chosen(given, [place]);
+    const [column] = this.#chosen(given, [position]);
     const kept = categories.filter((_, i) => i !== dropped);
     const matches = column!.isText
       ? this.#node("Equal", [
@@ -367,18 +367,18 @@ class SklearnGraph {
 
   #ordinal(
     given: readonly Columns[],
-    place: number,
+    position: number,
     categories: readonly Category[],
     unknown: number,
   ): Columns {
-    const [column] = this.#chosen(given, [place]);
+    const [column] = this.#chosen(given, [position]);
     if (column!.isText) return { value: this.#code(column!, categories, unknown), width: 1, isText: false };
     const matches = this.#double(this.#node("Equal", [column!.value, this.#row(categories.map(Number))]));
     const codes = this.#sum(this.#node("Mul", [matches, this.#row(categories.map((_, i) => i - unknown))]));
     return { value: this.#node("Add", [codes, this.#number(unknown)]), width: 1, isText: false };
   }
 
-  /** The place of a text among its categories. */
+  /** The position of a text among its categories. */
   #code({ value }: Columns, categories: readonly Category[], unknown: number): string {
     const output = this.#fresh();
     const node = makeNode("LabelEncoder", [value], [output], { default_int64: -1 }, ML);
@@ -403,13 +403,13 @@ class SklearnGraph {
     const isBinary = labels.length === 2 && width === 1;
     if (!isBinary && width !== labels.length)
       throw new RangeError(`expected ${labels.length} decisions, one for each class, got ${width}`);
-    const place = isBinary
+    const position = isBinary
       ? this.#node("Cast", [this.#node("Greater", [value, this.#number(0)])], { to: ELEMENT.INT64 })
       : this.#node("ArgMax", [value], { axis: 1, keepdims: 1 });
     const isText = typeof labels[0] === "string";
     const table = isText ? this.#texts(labels.map(String)) : this.#indices(labels.map(Number));
     // The table is a vector, so the label of each row is [rows, 1].
-    const label = this.#node("Gather", [table, place], { axis: 0 });
+    const label = this.#node("Gather", [table, position], { axis: 0 });
     this.#output("label", { value: label, width: 1, isText }, isText ? ELEMENT.STRING : ELEMENT.INT64);
     if (rule === null) this.#output("scores", { value, width, isText: false }, ELEMENT.DOUBLE);
     else {
@@ -453,21 +453,22 @@ class SklearnGraph {
     return this.#node("ReduceSum", [value, axes], { keepdims: 1 });
   }
 
-  /** Columns by their places, in their order; places of one tensor together. */
-  #chosen(given: readonly Columns[], places: readonly number[]): Columns[] {
+  /** Columns by their positions, in their order; positions of one tensor together. */
+  #chosen(given: readonly Columns[], positions: readonly number[]): Columns[] {
     const owners = given.flatMap((columns) =>
       Array.from({ length: columns.width }, (_, i) => ({ columns, i })),
     );
-    const chosen: { readonly columns: Columns; readonly places: number[] }[] = [];
-    for (const place of places) {
-      const owner = owners[place];
-      if (owner === undefined) throw new RangeError(`expected a column below ${owners.length}, got ${place}`);
+    const chosen: { readonly columns: Columns; readonly positions: number[] }[] = [];
+    for (const position of positions) {
+      const owner = owners[position];
+      if (owner === undefined)
+        throw new RangeError(`expected a column below ${owners.length}, got ${position}`);
       const last = chosen.at(-1);
-      if (last?.columns === owner.columns) last.places.push(owner.i);
-      else chosen.push({ columns: owner.columns, places: [owner.i] });
+      if (last?.columns === owner.columns) last.positions.push(owner.i);
+      else chosen.push({ columns: owner.columns, positions: [owner.i] });
     }
-    return chosen.map(({ columns, places: own }) => {
-      if (own.length === columns.width && own.every((place, i) => place === i)) return columns;
+    return chosen.map(({ columns, positions: own }) => {
+      if (own.length === columns.width && own.every((position, i) => position === i)) return columns;
       const value = this.#node("Gather", [columns.value, this.#indices(own)], { axis: 1 });
       return { value, width: own.length, isText: columns.isText };
     });

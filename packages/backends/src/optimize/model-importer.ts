@@ -3,7 +3,7 @@ export interface ModelImporter {
   /** The framework or format, for texts. */
   readonly format: string;
   /** Whether it reads a file or directory. */
-  recognizes(place: ImportPlace): boolean;
+  recognizes(path: ImportPath): boolean;
   /**
    * Writes the ONNX file into a folder.
    *
@@ -24,7 +24,7 @@ export interface ImportOptions {
 }
 
 /** Signs by which a model is recognised. */
-export interface ImportPlace {
+export interface ImportPath {
   readonly path: string;
   readonly isDirectory: boolean;
   /** The first bytes of a file; none of a directory. */

@@ -1,15 +1,15 @@
 import { closeSync, openSync, readSync, writeSync, writevSync } from "node:fs";
 import { DATA_TYPES, type DataType, elementByteSize, elementCount, Tensor } from "@tritonjs/protocol";
 
-import type { GpuPlace, PythonGpuMemory } from "./gpu-memory.js";
+import type { GpuTensor, PythonGpuMemory } from "./gpu-memory.js";
 
 /*
  * Frames to and from the process of a Python model.
  *
- *     magic u32 | size of the header u32 | size of the body u48 | place u16 | header (JSON) | body (the bytes of tensors)
+ *     magic u32 | size of the header u32 | size of the body u48 | slot u16 | header (JSON) | body (the bytes of tensors)
  *
- * The body follows the header if the place is 0. Otherwise it is in that place of the memory that both processes share.
- * The header gives the place of each tensor in the body. Offsets are multiples of 64. All numbers are little-endian.
+ * The body follows the header if the slot is 0. Otherwise it is in that slot of the memory that both processes share.
+ * The header gives the position of each tensor in the body. Offsets are multiples of 64. All numbers are little-endian.
  */
 
 const MAGIC = 0x4a535450;
@@ -26,7 +26,7 @@ export interface PythonTensor {
   readonly offset: number;
   readonly size: number;
   /** Memory of a GPU that has the elements instead of the body; from the process only its number. */
-  readonly gpu?: GpuPlace | number;
+  readonly gpu?: GpuTensor | number;
 }
 
 /** The body of a frame under construction: tensors one after another. */
@@ -47,14 +47,14 @@ export class FrameBody {
   addTensors(tensors: ReadonlyMap<string, Tensor>, gpu?: PythonGpuMemory): PythonTensor[] {
     return [...tensors].map(([name, tensor]) => {
       const { datatype, shape } = tensor;
-      const place = gpu?.lend(tensor);
-      if (place !== undefined) return { name, datatype, shape, offset: 0, size: 0, gpu: place };
+      const lent = gpu?.lend(tensor);
+      if (lent !== undefined) return { name, datatype, shape, offset: 0, size: 0, gpu: lent };
       return { name, datatype, shape, ...this.add(tensor.bytes) };
     });
   }
 }
 
-/** A frame, as the pieces to write. A large body goes to a place of `memory`, if there is one. */
+/** A frame, as the pieces to write. A large body goes to a slot of `memory`, if there is one. */
 export function pythonFrame(
   header: object,
   { pieces, size }: FrameBody = new FrameBody(),
@@ -62,15 +62,15 @@ export function pythonFrame(
 ): readonly Uint8Array[] {
   const text = JSON.stringify(header);
   const textBytes = Buffer.byteLength(text);
-  const place = size < SHARED_BYTES ? 0 : (memory?.write(pieces, size) ?? 0);
+  const slot = size < SHARED_BYTES ? 0 : (memory?.write(pieces, size) ?? 0);
   const joined = size <= JOINED_BYTES;
   const start = Buffer.allocUnsafe(FRAME_START_BYTES + textBytes + (joined ? size : 0));
   start.writeUInt32LE(MAGIC, 0);
   start.writeUInt32LE(textBytes, 4);
   start.writeUIntLE(size, 8, 6);
-  start.writeUInt16LE(place, 14);
+  start.writeUInt16LE(slot, 14);
   start.write(text, FRAME_START_BYTES);
-  if (place > 0) return [start];
+  if (slot > 0) return [start];
   if (!joined) return [start, ...pieces];
   let at = FRAME_START_BYTES + textBytes;
   for (const piece of pieces) {
@@ -93,10 +93,10 @@ export function readTensors(
   stays: (name: string) => boolean = () => false,
 ): Map<string, Tensor> {
   return new Map(
-    tensors.map(({ name, datatype, shape, offset, size, gpu: place }) => {
-      if (typeof place === "number" && gpu !== undefined && datatype !== "BYTES") {
+    tensors.map(({ name, datatype, shape, offset, size, gpu: lent }) => {
+      if (typeof lent === "number" && gpu !== undefined && datatype !== "BYTES") {
         const byteSize = elementByteSize(datatype) * elementCount(shape);
-        return [name, gpu.take(place, datatype, shape, byteSize, stays(name))];
+        return [name, gpu.take(lent, datatype, shape, byteSize, stays(name))];
       }
       const whole = datatype === "BYTES" || elementByteSize(datatype) * elementCount(shape) === size;
       if (!DATA_TYPES.includes(datatype) || !whole || offset + size > body.byteLength) {
@@ -115,7 +115,7 @@ export class PythonFrameReader {
   #header: Buffer | undefined;
   #body: Buffer | undefined;
   #bodySize = 0;
-  #place = 0;
+  #slot = 0;
   #got = 0;
 
   constructor(private readonly onFrame: (header: unknown, body: Uint8Array) => void) {}
@@ -143,21 +143,21 @@ export class PythonFrameReader {
       }
       this.#header = Buffer.allocUnsafe(size);
       this.#bodySize = this.#start.readUIntLE(8, 6);
-      this.#place = this.#start.readUInt16LE(14);
-    } else if (this.#body === undefined && this.#bodySize > 0 && this.#place === 0) {
+      this.#slot = this.#start.readUInt16LE(14);
+    } else if (this.#body === undefined && this.#bodySize > 0 && this.#slot === 0) {
       this.#body = Buffer.allocUnsafeSlow(this.#bodySize);
     } else {
       const text = this.#header.toString("utf8");
-      const body = this.#place === 0 ? (this.#body ?? NO_BYTES) : this.#read(this.#place);
+      const body = this.#slot === 0 ? (this.#body ?? NO_BYTES) : this.#read(this.#slot);
       this.#header = undefined;
       this.#body = undefined;
       this.onFrame(JSON.parse(text), body);
     }
   }
 
-  #read(place: number): Uint8Array {
+  #read(slot: number): Uint8Array {
     if (this.memory === undefined) throw new Error("the message is in memory that is not shared");
-    return this.memory.read(place, this.#bodySize);
+    return this.memory.read(slot, this.#bodySize);
   }
 }
 
@@ -167,14 +167,14 @@ const NO_BYTES = new Uint8Array(0);
  * Memory that the process of a model shares with this one, for the tensors of large messages. It is made of two files
  * without a name, which the process has created, one for each direction. So it is gone when both processes are.
  *
- * A file has a counter (u32) for each of its places, then the places. The body of a message lies in one place. The
- * sender takes a place that the receiver has released as often as the sender has used it. Bytes are copied into a file
+ * A file has a counter (u32) for each of its slots, then the slots. The body of a message lies in one slot. The
+ * sender takes a slot that the receiver has released as often as the sender has used it. Bytes are copied into a file
  * and out of it by the system, so this process maps nothing.
  */
 
 /** The process has the same numbers (tensor_memory.py). */
-const PLACES = 16;
-const PLACE_BYTES = 32 * 1024 * 1024;
+const SLOTS = 16;
+const SLOT_BYTES = 32 * 1024 * 1024;
 const FILE_START_BYTES = 4096;
 const NONCE_AT = 2048;
 
@@ -192,11 +192,11 @@ export interface MemoryDescription {
 
 /** The memory that one process shares with this one. */
 export class TensorMemory {
-  /** How often each place for inputs was used, and each place for outputs was read. */
-  readonly #uses = new Uint32Array(PLACES);
-  readonly #reads = new Uint32Array(PLACES);
-  /** How often the process has released each place for inputs, when that was last read. */
-  readonly #releases = new Uint32Array(PLACES);
+  /** How often each slot for inputs was used, and each slot for outputs was read. */
+  readonly #uses = new Uint32Array(SLOTS);
+  readonly #reads = new Uint32Array(SLOTS);
+  /** How often the process has released each slot for inputs, when that was last read. */
+  readonly #releases = new Uint32Array(SLOTS);
 
   private constructor(
     private readonly inputs: number,
@@ -221,32 +221,32 @@ export class TensorMemory {
     }
   }
 
-  /** Copies a body to a free place. Returns the place, from 1; 0 if there is none, or no memory. */
+  /** Copies a body to a free slot. Returns the slot, from 1; 0 if there is none, or no memory. */
   write(pieces: readonly Uint8Array[], size: number): number {
-    if (size > PLACE_BYTES) return 0;
-    const place = this.#freePlace();
-    if (place === undefined) return 0;
+    if (size > SLOT_BYTES) return 0;
+    const slot = this.#freeSlot();
+    if (slot === undefined) return 0;
     try {
-      writeAll(this.inputs, pieces, FILE_START_BYTES + place * PLACE_BYTES);
+      writeAll(this.inputs, pieces, FILE_START_BYTES + slot * SLOT_BYTES);
     } catch {
       return 0;
     }
-    this.#uses[place]!++;
-    return place + 1;
+    this.#uses[slot]!++;
+    return slot + 1;
   }
 
-  /** Copies a body from its place. The process may then use the place again. @throws Error if there is no such place */
-  read(place: number, size: number): Uint8Array {
-    if (place > PLACES || size > PLACE_BYTES) throw new Error("the message has no place in memory");
+  /** Copies a body from its slot. The process may then use the slot again. @throws Error if there is no such slot */
+  read(slot: number, size: number): Uint8Array {
+    if (slot > SLOTS || size > SLOT_BYTES) throw new Error("the message has no slot in memory");
     const body = Buffer.allocUnsafeSlow(size);
-    const first = FILE_START_BYTES + (place - 1) * PLACE_BYTES;
+    const first = FILE_START_BYTES + (slot - 1) * SLOT_BYTES;
     for (let done = 0; done < size; ) {
       const count = readSync(this.outputs, body, done, size - done, first + done);
       if (count === 0) throw new Error("the file with the message is too short");
       done += count;
     }
-    this.#reads[place - 1]!++;
-    writeSync(this.outputs, this.#reads, 4 * (place - 1), 4, 4 * (place - 1));
+    this.#reads[slot - 1]!++;
+    writeSync(this.outputs, this.#reads, 4 * (slot - 1), 4, 4 * (slot - 1));
     return body;
   }
 
@@ -255,10 +255,10 @@ export class TensorMemory {
     closeSync(this.outputs);
   }
 
-  /** The first place that the process does not use, because its pages are most likely in use already. */
-  #freePlace(): number | undefined {
-    readSync(this.inputs, this.#releases, 0, 4 * PLACES, 0);
-    const free = this.#uses.findIndex((uses, place) => uses === this.#releases[place]);
+  /** The first slot that the process does not use, because its pages are most likely in use already. */
+  #freeSlot(): number | undefined {
+    readSync(this.inputs, this.#releases, 0, 4 * SLOTS, 0);
+    const free = this.#uses.findIndex((uses, slot) => uses === this.#releases[slot]);
     return free < 0 ? undefined : free;
   }
 }

@@ -4,7 +4,7 @@ import type { CudaStream } from "../gpu/cuda-runtime.js";
 import { CudaSource } from "../gpu/cuda-source.js";
 
 /** A tensor of a frame that is in memory of a GPU. The process maps the memory by its handle. */
-export interface GpuPlace {
+export interface GpuTensor {
   readonly id: number;
   readonly device: number;
   /** Base64 of the `cudaIpcMemHandle_t`. */
@@ -52,25 +52,25 @@ export class PythonGpuMemory {
   constructor(private readonly pools: CudaPools) {}
 
   /** Copies a tensor on a GPU to a buffer that the process gets. Undefined for any other tensor, and without room. */
-  lend(tensor: Tensor): GpuPlace | undefined {
+  lend(tensor: Tensor): GpuTensor | undefined {
     const cuda = tensor.source?.cuda;
     if (cuda === undefined || tensor.byteLength === 0) return undefined;
     const stream = this.#stream(cuda.deviceId);
     const held = stream && cuda.hold();
     if (held === undefined) return undefined;
     try {
-      const place = this.allocate(cuda.deviceId, tensor.byteLength);
-      if (place === undefined) return undefined;
-      const { memory } = this.#lent.get(place.id)!;
+      const lent = this.allocate(cuda.deviceId, tensor.byteLength);
+      if (lent === undefined) return undefined;
+      const { memory } = this.#lent.get(lent.id)!;
       try {
         stream!.copy(memory.address, held.address, tensor.byteLength);
         stream!.wait();
       } catch (error) {
-        this.takeBack(place.id);
+        this.takeBack(lent.id);
         throw error;
       }
       this.tensorsIn++;
-      return place;
+      return lent;
     } catch (cause) {
       const text = `cannot copy a tensor on GPU ${cuda.deviceId}: ${TritonError.from(cause).message}`;
       throw new TritonError("INTERNAL", text, { cause });
@@ -80,7 +80,7 @@ export class PythonGpuMemory {
   }
 
   /** Lends a buffer to the process. Undefined if the pool has no room. */
-  allocate(device: number, size: number): GpuPlace | undefined {
+  allocate(device: number, size: number): GpuTensor | undefined {
     if (this.#isClosed) return undefined;
     const fits = (buffer: GpuBuffer) => buffer.device === device && buffer.memory.byteSize >= size;
     // The smallest that fits.
@@ -105,7 +105,7 @@ export class PythonGpuMemory {
   }
 
   /** Takes back the buffers of tensors that nothing reads. */
-  takeBackAll(tensors: readonly { readonly gpu?: GpuPlace | number }[] = []): void {
+  takeBackAll(tensors: readonly { readonly gpu?: GpuTensor | number }[] = []): void {
     for (const { gpu } of tensors) if (typeof gpu === "number") this.takeBack(gpu);
   }
 

@@ -28,7 +28,7 @@ import {
 } from "@tritonjs/protocol";
 import { poolsOf } from "../gpu/pools-of.js";
 import { readTensors } from "./frames.js";
-import { type GpuPlace, PythonGpuMemory } from "./gpu-memory.js";
+import { type GpuTensor, PythonGpuMemory } from "./gpu-memory.js";
 import {
   batchFrame,
   type FromPython,
@@ -347,7 +347,7 @@ export class PythonExecutor implements Executor {
 
   /** Lends memory of a GPU for a tensor of the model. Without room, the tensor comes over the CPU. */
   #lendGpu({ call, arguments: [device, size] }: WireAsk): void {
-    let value: GpuPlace | undefined;
+    let value: GpuTensor | undefined;
     if (Number.isSafeInteger(device) && Number.isSafeInteger(size)) {
       value = this.#gpu?.allocate(device as number, size as number);
     }

@@ -8,10 +8,11 @@ import {
   type AskedModel,
   askWorker,
   DeclaredParameters,
-  type InstancePlace,
+  type DeviceId,
   notFound,
   wrongParameter,
 } from "@tritonjs/core/internal";
+
 import { assertOptions, definedMembers, errorFor, type Isolation } from "@tritonjs/protocol";
 import { emptyConfig } from "@tritonjs/protocol/config";
 import { describeInWorker, readFileInThread } from "../description/describe-in-worker.js";
@@ -121,7 +122,7 @@ function formatOf(path: string): TensorflowFormat {
  * ```
  */
 export async function openTensorflow(
-  { device }: { readonly device: InstancePlace },
+  { device }: { readonly device: DeviceId },
   { runtime }: { readonly runtime?: TensorflowRuntime } = {},
 ): Promise<Tf> {
   const onGpu = device.kind === "KIND_GPU";

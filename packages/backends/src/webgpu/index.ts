@@ -1,4 +1,4 @@
-import { heldByInstance, type InstancePlace, importInstalled } from "@tritonjs/core/internal";
+import { type DeviceId, heldByInstance, importInstalled } from "@tritonjs/core/internal";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { create } from "webgpu";
 
@@ -42,7 +42,7 @@ export interface WebGpuOptions {
  * ```
  */
 export function openWebGpu(
-  instance: { readonly device: InstancePlace },
+  instance: { readonly device: DeviceId },
   options: WebGpuOptions = {},
 ): Promise<WebGpuDevice> {
   return heldByInstance(

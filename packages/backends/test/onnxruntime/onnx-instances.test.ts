@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { type OnnxSession, onnxruntime, openSession } from "@tritonjs/backends/onnxruntime";
 import { openTensorflow } from "@tritonjs/backends/tensorflow";
 import { batch, Triton, type TritonOptions } from "@tritonjs/core";
-import type { InstancePlace } from "@tritonjs/core/types";
+import type { DeviceId } from "@tritonjs/core/types";
 import { repository } from "@tritonjs/repository";
 import { serviceOf } from "@tritonjs/server";
 import fc from "fast-check";
@@ -48,7 +48,7 @@ describe("sessions of callbacks", () => {
   afterAll(() => rm(folder, { recursive: true }));
 
   /** An instance on the CPU, as `initialize` and callbacks see it. */
-  const instance = (): { readonly device: InstancePlace } => ({ device: { kind: "KIND_CPU", id: 0 } });
+  const instance = (): { readonly device: DeviceId } => ({ device: { kind: "KIND_CPU", id: 0 } });
 
   describe("openSession", () => {
     it("gives a callback one session for each instance, which ends with the instance", async () => {
@@ -139,7 +139,7 @@ describe("sessions of callbacks", () => {
 
     it("tries CUDA first on a GPU, and only CUDA in strict mode", async () => {
       const warnings: string[] = [];
-      const onGpu = (): { readonly device: InstancePlace } => ({ device: { kind: "KIND_GPU", id: 0 } });
+      const onGpu = (): { readonly device: DeviceId } => ({ device: { kind: "KIND_GPU", id: 0 } });
       const onWarning = (line: string) => void warnings.push(line);
       const { provider } = await openSession(file, onGpu(), { onWarning });
       expect(["cuda", "cpu"]).toContain(provider);

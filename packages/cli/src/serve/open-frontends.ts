@@ -133,10 +133,10 @@ export function frontendThreads(values: OptionValues): FrontendThreads {
   return threads === "auto" && values["http-thread-count"] <= 1 ? 0 : threads;
 }
 
-function httpRestrictions(values: OptionValues, place: ManagedPlace): Restrictions {
+function httpRestrictions(values: OptionValues, name: ManagedFrontendName): Restrictions {
   const closed = closedBy(values);
   return {
-    ...Object.fromEntries(closedGroups(values, place).map((group) => [group, closed])),
+    ...Object.fromEntries(closedGroups(values, name).map((group) => [group, closed])),
     ...givenRestrictions(values),
   };
 }
@@ -315,11 +315,11 @@ const MANAGEMENT: readonly EndpointGroup[] = ["model-repository", "shared-memory
 /** Header of `--access-token`: that of the library's clients. Over gRPC it has the prefix `triton-grpc-protocol-`. */
 const ACCESS_TOKEN_HEADER = "triton-access-token";
 
-/** A place with operations that change the server. */
-export type ManagedPlace = "http" | "grpc" | "openai" | "dashboard" | "vertex-ai";
+/** A frontend with operations that change the server. */
+export type ManagedFrontendName = "http" | "grpc" | "openai" | "dashboard" | "vertex-ai";
 
 interface ManagedFrontend {
-  readonly place: ManagedPlace;
+  readonly name: ManagedFrontendName;
   readonly title: string;
   readonly address: string;
   readonly addressOption: string;
@@ -329,11 +329,11 @@ interface ManagedFrontend {
 }
 
 /**
- * The operations that the command closes at a place: with an access token all that no other option restricts, and
+ * The operations that the command closes at a frontend: with an access token all that no other option restricts, and
  * without one those that other machines could use, unless `--compat=triton` opens them.
  */
-export function closedGroups(values: OptionValues, place: ManagedPlace): readonly EndpointGroup[] {
-  return closedFrontends(values).find((one) => one.place === place)?.groups ?? [];
+export function closedGroups(values: OptionValues, name: ManagedFrontendName): readonly EndpointGroup[] {
+  return closedFrontends(values).find((one) => one.name === name)?.groups ?? [];
 }
 
 /** The header of closed operations. Without an access token nobody knows the value, and refusals say how to open them. */
@@ -419,9 +419,9 @@ function managedFrontends(values: OptionValues): readonly ManagedFrontend[] {
   ] as const;
   return rows
     .filter(([, , , , isOn, groups]) => isOn && groups.length > 0)
-    .map(([place, title, addressOption, restrictOption, , groups]) => {
+    .map(([name, title, addressOption, restrictOption, , groups]) => {
       const address = addressOption === "metrics-address" ? metricsAddress(values) : values[addressOption];
-      return { place, title, address, addressOption, restrictOption, groups };
+      return { name, title, address, addressOption, restrictOption, groups };
     });
 }
 

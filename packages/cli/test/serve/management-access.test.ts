@@ -8,7 +8,7 @@ import { readArguments } from "../../src/options/read-arguments.js";
 import {
   accessWarning,
   closedGroups,
-  type ManagedPlace,
+  type ManagedFrontendName,
   openChosenFrontends,
   openDashboard,
   openOpenAi,
@@ -18,7 +18,7 @@ import { tritonSettings } from "../../src/serve/triton-settings.js";
 import { TemporaryFolder } from "../support/temporary-folder.js";
 
 const read = (args: readonly string[]) => readArguments(args, {}).values;
-const closed = (place: ManagedPlace, ...args: string[]) => closedGroups(read(args), place);
+const closed = (place: ManagedFrontendName, ...args: string[]) => closedGroups(read(args), place);
 
 const all = ["model-repository", "shared-memory", "trace", "logging"];
 const groups = all.join(",");

@@ -1,7 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import { AsyncResource, process } from "#host";
 import type { InstanceInfo } from "../callback/infer-func.js";
-import type { InstancePlace } from "../callback/instance-device.js";
+import type { DeviceId } from "../callback/instance-device.js";
 import type { Log } from "../observe/log.js";
 import type { ExecutableRequest } from "../request-info.js";
 import { getOrAdd } from "../system/collections.js";
@@ -109,7 +109,7 @@ interface Held {
 }
 
 /** Resources by the device of the instance; each instance has a device object of its own. */
-const heldThings = new WeakMap<InstancePlace, Map<string, Held>>();
+const heldThings = new WeakMap<DeviceId, Map<string, Held>>();
 
 /**
  * Opens a resource for an instance on first use, and returns the same one from then on. It is closed when the instance
@@ -118,7 +118,7 @@ const heldThings = new WeakMap<InstancePlace, Map<string, Held>>();
  * @param key distinguishes the resources of one instance; if opening fails, the next call tries again
  */
 export function heldByInstance<T>(
-  { device }: { readonly device: InstancePlace },
+  { device }: { readonly device: DeviceId },
   key: string,
   open: () => Promise<T>,
   close: (thing: T) => Promise<void>,

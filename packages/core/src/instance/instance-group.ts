@@ -51,7 +51,7 @@ export class InstanceGroup {
   #idleWaiters: (() => void)[] = [];
   readonly #parts = new Map<ModelInstance, InstanceGroup>();
   #user: InstanceUser = {};
-  /** Number of reasons for which no payload starts. */
+  /** Hold count: while it is not 0, no payload starts. */
   #holds = 0;
 
   /** @param onWorn called for an instance that has reached its recycling limits, until it is replaced */

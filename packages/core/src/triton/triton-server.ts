@@ -199,7 +199,7 @@ export class TritonServer implements FrontendServer {
     this.#state = "stopping";
     for (const part of this.#mounted) part.drain();
     await this.#extensions.drain(drainTimeoutMs);
-    await this.#windDown();
+    await this.#drainAndUnload();
     for (const part of this.#mounted) part.end();
     await models.close();
     await this.#extensions.close(drainTimeoutMs);
@@ -209,7 +209,7 @@ export class TritonServer implements FrontendServer {
     this.#log.close();
   }
 
-  async #windDown(): Promise<void> {
+  async #drainAndUnload(): Promise<void> {
     const { clock } = this.models;
     const models = this.registry.models();
     const deadline = clock.now() + this.drainTimeoutMs;

@@ -46,13 +46,13 @@ export interface WorkerProgram {
   readonly checkInput?: InputCheck;
 }
 
-export interface WorkerPlace {
+export interface WorkerPlacement {
   /** `isolation` "process" for a child process, anything else for a thread. */
   readonly hosting?: InstanceHosting;
   readonly hostPolicy?: HostPolicy | undefined;
 }
 
-export function isolationOf({ hosting }: WorkerPlace): "process" | "worker" {
+export function isolationOf({ hosting }: WorkerPlacement): "process" | "worker" {
   return hosting?.isolation === "process" ? "process" : "worker";
 }
 
@@ -60,7 +60,7 @@ export function isolationOf({ hosting }: WorkerPlace): "process" | "worker" {
  * True if the worker may be a thread that had another model, and may be kept for the next one. False if instances are
  * recycled or limited in memory, because their threads must not accumulate state, or bound to cores.
  */
-function reuses({ reusesThread = false }: WorkerProgram, { hosting, hostPolicy }: WorkerPlace): boolean {
+function reuses({ reusesThread = false }: WorkerProgram, { hosting, hostPolicy }: WorkerPlacement): boolean {
   return (
     reusesThread &&
     !isPlaced(hostPolicy) &&
@@ -69,16 +69,24 @@ function reuses({ reusesThread = false }: WorkerProgram, { hosting, hostPolicy }
   );
 }
 
-/** Starts a worker for a program in the given place: a thread, which may be a spare one, or a process. */
-export function openWorker(program: WorkerProgram, place: WorkerPlace, listener: ChannelListener): Channel {
-  const open = isolationOf(place) === "process" ? openProcess : openThread;
-  const { hosting, hostPolicy } = place;
-  return open({ heapLimitMb: hosting?.heapLimitMb, hostPolicy, reusable: reuses(program, place) }, listener);
+/** Starts a worker for a program in the given placement: a thread, which may be a spare one, or a process. */
+export function openWorker(
+  program: WorkerProgram,
+  placement: WorkerPlacement,
+  listener: ChannelListener,
+): Channel {
+  const open = isolationOf(placement) === "process" ? openProcess : openThread;
+  const { hosting, hostPolicy } = placement;
+  return open(
+    { heapLimitMb: hosting?.heapLimitMb, hostPolicy, reusable: reuses(program, placement) },
+    listener,
+  );
 }
 
 /** Starts threads ahead for the next workers, if these may be kept threads. */
-export function prepareWorkers(program: WorkerProgram, place: WorkerPlace, count: number): void {
-  if (isolationOf(place) === "worker" && reuses(program, place)) prepareThreads(program.entry.href, count);
+export function prepareWorkers(program: WorkerProgram, placement: WorkerPlacement, count: number): void {
+  if (isolationOf(placement) === "worker" && reuses(program, placement))
+    prepareThreads(program.entry.href, count);
 }
 
 /**
@@ -101,12 +109,12 @@ export class OpenedWorker {
   constructor(
     modelName: string,
     program: WorkerProgram,
-    place: WorkerPlace,
+    placement: WorkerPlacement,
     warn: (message: string) => void,
   ) {
     this.description = new Promise((resolve, reject) => {
       let failure: TritonError | undefined;
-      const channel = openWorker(program, place, {
+      const channel = openWorker(program, placement, {
         message: (message) => {
           if (message.type === "opened") resolve(message.description);
           else if (message.type === "warning") warn(message.message);

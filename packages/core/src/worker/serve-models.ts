@@ -97,26 +97,26 @@ export interface WorkerEntry {
  * that is kept serves another model after it has closed the first.
  */
 export function serveModels(port: WorkerPort): void {
-  let place = new ModelPlace(port);
+  let slot = new ModelSlot(port);
   port.onMessage((message) => {
     if (message.type !== "stop") {
-      place.take(message);
+      slot.take(message);
       return;
     }
     const { keep = false } = message;
-    void place.close(keep).then(() => {
+    void slot.close(keep).then(() => {
       if (!keep) {
         port.close();
         return;
       }
-      place = new ModelPlace(port);
+      slot = new ModelSlot(port);
       port.post({ type: "free" }, []);
     });
   });
 }
 
 /** One model of a worker, from the time before it is open. */
-class ModelPlace {
+class ModelSlot {
   readonly #asks = new AsksOfServer((message) => this.port.post(message, []));
   readonly #early: MessageToModel[] = [];
   /** The opening or loading in progress; settled if there is none. */

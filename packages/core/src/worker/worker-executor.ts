@@ -29,7 +29,7 @@ import {
   isolationOf,
   type OpenedWorker,
   openWorker,
-  type WorkerPlace,
+  type WorkerPlacement,
   type WorkerProgram,
 } from "./open-worker.js";
 import { Restarts } from "./restarts.js";
@@ -321,7 +321,7 @@ export class WorkerExecutor implements Executor {
 }
 
 /** The instance that a worker runs: where, with which model, and whom it tells. */
-interface WorkerInstance extends WorkerPlace {
+interface WorkerInstance extends WorkerPlacement {
   readonly info: InstanceInfo;
   readonly checker: OutputChecker;
   readonly clock: Clock;

@@ -25,7 +25,7 @@ import {
   allLevels,
   firstRound,
   type LevelWalk,
-  type RunPlace,
+  type RunContext,
   runCandidate,
   runInTurns,
   type Turn,
@@ -142,7 +142,7 @@ export class Analysis {
     this.#checkEnd();
     this.observer.onBegin?.(candidate, this.levelsOf(candidate));
     const before = earlier?.runs ?? [];
-    const { runs, fault, isPartial } = await runCandidate(this.#place, candidate, walk, { before });
+    const { runs, fault, isPartial } = await runCandidate(this.#context, candidate, walk, { before });
     if (isPartial && runs.length === 0) throw new SearchEnd("interrupted");
     const result = this.#keep(key, {
       ...this.#numbered(candidate, runs),
@@ -169,7 +169,7 @@ export class Analysis {
       first = undefined;
       return level;
     };
-    const { runs, isPartial } = await runCandidate(this.#place, candidate, rest, { before: known.runs });
+    const { runs, isPartial } = await runCandidate(this.#context, candidate, rest, { before: known.runs });
     const result = this.#keep(candidateKey(candidate), { ...known, runs });
     await this.#write();
     if (isPartial) throw new SearchEnd("interrupted");
@@ -189,7 +189,7 @@ export class Analysis {
     const failed: CandidateResult[] = [];
     await runInTurns(
       {
-        ...this.#place,
+        ...this.#context,
         isOver: () => this.#endsBy() !== undefined,
         onBegin: ({ candidate, levels }) => this.observer.onBegin?.(candidate, levels),
         onTurn: (share) => this.observer.onTurn?.(share),
@@ -285,7 +285,7 @@ export class Analysis {
     return { number, candidate, runs };
   }
 
-  get #place(): RunPlace {
+  get #context(): RunContext {
     return { machine: this.machine, signal: this.signal, now: () => this.observer.now() };
   }
 

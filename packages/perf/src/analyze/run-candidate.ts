@@ -11,14 +11,14 @@ import {
   type SearchGoal,
 } from "./candidate.js";
 
-export interface RunPlace {
+export interface RunContext {
   readonly machine: AnalyzeMachine;
   readonly signal: AbortSignal;
   now(): number;
 }
 
 export async function runCandidate(
-  { machine, signal, now }: RunPlace,
+  { machine, signal, now }: RunContext,
   candidate: Candidate,
   walk: LevelWalk,
   { before = [], share }: { readonly before?: readonly LevelRun[]; readonly share?: number } = {},
@@ -226,7 +226,7 @@ export interface TurnEnd {
   readonly isPartial: boolean;
 }
 
-interface TurnPlace extends RunPlace {
+interface TurnContext extends RunContext {
   isOver(): boolean;
   onBegin(turn: Turn): void;
   /** Called after each turn with its share of a measurement: 0 for the first one, which does not count. */
@@ -254,7 +254,7 @@ function turnCount(loadMs: number, measureMs: number, wholeMs: number | undefine
  * Measures candidates in turns: each is loaded several times, and measured for a part of the time. The speed of a machine
  * may change for seconds, by its clock or by others that it serves. So it changes for all candidates alike.
  */
-export async function runInTurns(place: TurnPlace, turns: readonly Turn[]): Promise<void> {
+export async function runInTurns(context: TurnContext, turns: readonly Turn[]): Promise<void> {
   const entries = turns.map((turn): Entry => ({ turn, turns: [] }));
   const ended = new Set<Entry>();
   const end = async (entry: Entry, isPartial: boolean) => {
@@ -262,7 +262,7 @@ export async function runInTurns(place: TurnPlace, turns: readonly Turn[]): Prom
     const { turn, fault } = entry;
     if (fault === undefined && entry.turns.length === 0) return;
     const runs = fault === undefined ? meanOfTurns(entry.turns) : [];
-    await place.onEnd({ turn, runs, isPartial, ...(fault !== undefined && { fault }) });
+    await context.onEnd({ turn, runs, isPartial, ...(fault !== undefined && { fault }) });
   };
   let [loadMs, measureMs] = [0, 0];
   let count = MOST_TURNS;
@@ -270,13 +270,13 @@ export async function runInTurns(place: TurnPlace, turns: readonly Turn[]): Prom
     // Every other round goes back, so that no candidate is always the first.
     for (const entry of round % 2 === 0 ? entries : entries.toReversed()) {
       if (ended.has(entry)) continue;
-      if (place.isOver()) break;
+      if (context.isOver()) break;
       const { candidate, levels } = entry.turn;
-      place.onBegin(entry.turn);
-      const begin = place.now();
+      context.onBegin(entry.turn);
+      const begin = context.now();
       const share = round === 0 ? FIRST_SHARE : 1 / count;
-      const run = await runCandidate(place, candidate, allLevels(levels), { share });
-      place.onTurn(round === 0 ? 0 : share);
+      const run = await runCandidate(context, candidate, allLevels(levels), { share });
+      context.onTurn(round === 0 ? 0 : share);
       if (run.isPartial) break;
       if (run.fault !== undefined) {
         entry.fault = run.fault;
@@ -286,11 +286,11 @@ export async function runInTurns(place: TurnPlace, turns: readonly Turn[]): Prom
         if (round === count) await end(entry, false);
       } else {
         loadMs = Math.max(loadMs, run.loadMs);
-        measureMs = Math.max(measureMs, place.now() - begin - run.loadMs);
+        measureMs = Math.max(measureMs, context.now() - begin - run.loadMs);
       }
     }
-    if (round === 0) count = turnCount(loadMs, measureMs, place.machine.wholeMs);
-    if (place.isOver()) break;
+    if (round === 0) count = turnCount(loadMs, measureMs, context.machine.wholeMs);
+    if (context.isOver()) break;
   }
   for (const entry of entries) if (!ended.has(entry)) await end(entry, true);
 }

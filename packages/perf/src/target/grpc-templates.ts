@@ -8,7 +8,7 @@ import {
   type RegionPart,
   type SharedPayload,
   type StampFormat,
-  type StampPlaces,
+  type StampPositions,
   sequencePlaces,
   shareRequests,
   type WireTemplates,
@@ -56,8 +56,11 @@ export function grpcInferTemplates(
   const prepared = data.payloads.map((payload, i) => {
     const message = encode(payload, model, target, shared?.[i]);
     if (compression !== undefined)
-      return { parts: framed(compressBytes(message, compression), true), places: {} };
-    return { parts: framed(message, false), places: placesOf(payload, message, model, target, shared?.[i]) };
+      return { parts: framed(compressBytes(message, compression), true), positions: {} };
+    return {
+      parts: framed(message, false),
+      positions: positionsOf(payload, message, model, target, shared?.[i]),
+    };
   });
   return shareRequests(prepared, PROTOBUF_STAMPS);
 }
@@ -88,7 +91,7 @@ function encode(
   shared: SharedPayload | undefined,
 ): Buffer {
   const parameters: Parameters = {};
-  // The ones with places come first, so that requests copy little.
+  // The ones with positions come first, so that requests copy little.
   if (model.isSequenceModel) {
     parameters.sequence_id = { int64Param: PLACE_OF_ID };
     parameters.sequence_start = { boolParam: true };
@@ -120,13 +123,13 @@ function encode(
   });
 }
 
-function placesOf(
+function positionsOf(
   { inputs }: TensorPayload,
   message: Buffer,
   model: TestedModel,
   { streaming }: GrpcTargetOptions,
   shared: SharedPayload | undefined,
-): StampPlaces {
+): StampPositions {
   const start = MESSAGE_HEAD_BYTES;
   // An entry is the key with its length, then the tag and length of the value, then the tag of its member.
   const afterKey = (key: string) => {
@@ -134,12 +137,12 @@ function placesOf(
     return start + message.indexOf(entry) + entry.length + 2;
   };
   const id = Buffer.concat([Buffer.of(0x1a, REQUEST_ID_DIGITS), Buffer.from(PLACE_OF_REQUEST_ID)]);
-  const places = {
+  const positions = {
     ...sequencePlaces(model, afterKey),
     requestId: streaming ? start + message.indexOf(id) + 2 : undefined,
   };
   const firstFresh = inputs.findIndex(({ fresh }) => fresh !== undefined);
-  if (shared !== undefined || firstFresh < 0) return places;
+  if (shared !== undefined || firstFresh < 0) return positions;
   // Contents are the last fields of the message, in the order of the inputs.
   let at = start + message.length;
   for (let i = inputs.length - 1; i >= firstFresh; i--) {
@@ -148,7 +151,7 @@ function placesOf(
     if (i > firstFresh) at -= 1 + varintBytes(length);
   }
   const { datatype, fresh } = inputs[firstFresh]!;
-  return { ...places, fresh: { at: at + fresh!.offset, byteSize: fresh!.byteSize, datatype } };
+  return { ...positions, fresh: { at: at + fresh!.offset, byteSize: fresh!.byteSize, datatype } };
 }
 
 function varintBytes(value: number): number {

@@ -10,7 +10,7 @@ import {
   decompressBytes,
   type SharedPayload,
   type StampFormat,
-  type StampPlaces,
+  type StampPositions,
   sequencePlaces,
   shareRequests,
   type WireTemplates,
@@ -50,8 +50,8 @@ export function httpInferTemplates(
     const encoded = encode(payload, model, target, shared?.[i]);
     const body = isStamped ? encoded.body : compressBytes(encoded.body, requestCompression);
     const head = Buffer.from(headOf(model, target, endpoint, encoded, body.length), "latin1");
-    const places = isStamped ? placesOf(payload, encoded, model, target, shared?.[i], head.length) : {};
-    return { parts: [head, body], places };
+    const positions = isStamped ? positionsOf(payload, encoded, model, target, shared?.[i], head.length) : {};
+    return { parts: [head, body], positions };
   });
   return shareRequests(prepared, JSON_STAMPS);
 }
@@ -112,15 +112,15 @@ export function postHead(
   return `POST ${path} HTTP/1.1\r\n${lines.join("")}\r\n`;
 }
 
-/** Finds the places in the JSON, and the first tensor with fresh values behind it. */
-function placesOf(
+/** Finds the positions in the JSON, and the first tensor with fresh values behind it. */
+function positionsOf(
   { inputs }: TensorPayload,
   { body, jsonLength }: EncodedInferRequest,
   model: TestedModel,
   { inputTensorFormat }: HttpTargetOptions,
   shared: SharedPayload | undefined,
   headLength: number,
-): StampPlaces {
+): StampPositions {
   const json = Buffer.from(body.buffer, body.byteOffset, jsonLength ?? body.length);
   const sequence = sequencePlaces(model, (key) => headLength + json.indexOf(`"${key}":`) + key.length + 3);
   if (inputTensorFormat === "json" || shared !== undefined) return sequence;

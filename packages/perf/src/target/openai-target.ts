@@ -18,7 +18,7 @@ export function openAiTemplates(
   const requests = data.payloads.map((payload, i) => {
     const body = Buffer.from(JSON.stringify(withOptions(JSON.parse(payload), target, i)));
     const head = Buffer.from(headOf(target, at, String(body.length)), "latin1");
-    return { parts: [head, body], places: {} };
+    return { parts: [head, body], positions: {} };
   });
   return shareRequests(requests);
 }

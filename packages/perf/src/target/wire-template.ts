@@ -11,20 +11,20 @@ import type { LoadRequest } from "./carrier.js";
  *   | head, parameters ... [fresh values] | rest of the tensors |
  *   ^ start               ^ prefix end                          ^ end
  *
- * Values that differ between requests lie in the prefix, at places of fixed length. A request with such places is a
+ * Values that differ between requests lie in the prefix, at positions of fixed length. A request with such positions is a
  * stamped copy of the prefix, followed by the shared rest. Other requests are sent without any copy. The bytes lie in
  * shared memory, so that threads do not multiply them.
  */
 
-/** Place of random values in a prepared request, relative to its start. */
-interface FreshPlace {
+/** Position of random values in a prepared request, relative to its start. */
+interface FreshPosition {
   readonly at: number;
   readonly byteSize: number;
   readonly datatype: DataType;
 }
 
-export interface StampPlaces {
-  readonly fresh?: FreshPlace;
+export interface StampPositions {
+  readonly fresh?: FreshPosition;
   readonly sequenceId?: number;
   readonly sequenceStart?: number;
   readonly sequenceEnd?: number;
@@ -36,7 +36,7 @@ interface WireTemplate {
   readonly end: number;
   /** End of the part that is copied for each request, relative to the start. 0 when nothing is replaced. */
   readonly prefixEnd: number;
-  readonly places: StampPlaces;
+  readonly positions: StampPositions;
 }
 
 export interface WireTemplates {
@@ -46,7 +46,7 @@ export interface WireTemplates {
 
 export interface PreparedRequest {
   readonly parts: readonly Uint8Array[];
-  readonly places: StampPlaces;
+  readonly positions: StampPositions;
 }
 
 export function shareRequests(requests: readonly PreparedRequest[], format?: StampFormat): WireTemplates {
@@ -54,14 +54,14 @@ export function shareRequests(requests: readonly PreparedRequest[], format?: Sta
   const bytes = new SharedArrayBuffer(lengths.reduce((sum, length) => sum + length, 0));
   const view = new Uint8Array(bytes);
   let start = 0;
-  const templates = requests.map(({ parts, places }, i): WireTemplate => {
-    const prefixEnd = format === undefined ? 0 : prefixEndOf(places, format);
+  const templates = requests.map(({ parts, positions }, i): WireTemplate => {
+    const prefixEnd = format === undefined ? 0 : prefixEndOf(positions, format);
     let at = start;
     for (const part of parts) {
       view.set(part, at);
       at += part.length;
     }
-    const template = { start, end: start + lengths[i]!, prefixEnd, places };
+    const template = { start, end: start + lengths[i]!, prefixEnd, positions };
     start = template.end;
     return template;
   });
@@ -69,7 +69,7 @@ export function shareRequests(requests: readonly PreparedRequest[], format?: Sta
 }
 
 function prefixEndOf(
-  { fresh, sequenceId, sequenceStart, sequenceEnd, requestId }: StampPlaces,
+  { fresh, sequenceId, sequenceStart, sequenceEnd, requestId }: StampPositions,
   { idBytes, flagBytes }: StampFormat,
 ): number {
   const endOf = (at: number | undefined, length: number) => (at === undefined ? 0 : at + length);
@@ -86,7 +86,7 @@ function prefixEndOf(
 export const sequencePlaces = (
   { isSequenceModel }: TestedModel,
   after: (key: string) => number,
-): StampPlaces =>
+): StampPositions =>
   isSequenceModel
     ? {
         sequenceId: after("sequence_id"),
@@ -137,7 +137,7 @@ export class StampedRequests implements RequestBytes {
   }
 
   stamp(request: LoadRequest): void {
-    const { prefixEnd, places } = this.#templates[request.payload]!;
+    const { prefixEnd, positions } = this.#templates[request.payload]!;
     const whole = this.#whole[request.payload]!;
     if (prefixEnd === 0) {
       this.prefix = undefined;
@@ -146,7 +146,7 @@ export class StampedRequests implements RequestBytes {
     }
     const prefix = Buffer.allocUnsafe(prefixEnd);
     whole.copy(prefix, 0, 0, prefixEnd);
-    const { fresh, sequenceId, sequenceStart, sequenceEnd, requestId } = places;
+    const { fresh, sequenceId, sequenceStart, sequenceEnd, requestId } = positions;
     if (fresh !== undefined)
       this.#values.fill(prefix, fresh.at, fresh.byteSize, fresh.datatype, request.number);
     if (sequenceId !== undefined) this.format.writeSequenceId(prefix, sequenceId, request.sequenceId);
@@ -168,7 +168,7 @@ export const REQUEST_ID_DIGITS = 12;
 const TABLE_BYTES = 64 * 1024;
 
 /**
- * Fills places with random values. Values are copied from a table of random elements: one half of the place from one
+ * Fills positions with random values. Values are copied from a table of random elements: one half of the values from one
  * position of the table, the other half from another. Each request uses another pair of positions, so a thread repeats
  * no values before billions of requests.
  */

@@ -24,7 +24,8 @@ import {
 } from "./model-copy.js";
 import { modelNames } from "./model-directory.js";
 
-export interface ModelPlace {
+/** Where the files of a model are. */
+export interface ModelPaths {
   /** Directory that links may not lead out of. */
   readonly root: string;
   readonly directory: string;
@@ -56,7 +57,7 @@ export interface RepositorySource {
   problemOf(name: string): TritonError | undefined;
 
   /** The files of a model, as of the last refresh. Rejects with the reason if there are none. */
-  open(name: string): Promise<ModelPlace>;
+  open(name: string): Promise<ModelPaths>;
 
   /** Current names of the models for the index, if they can be read. */
   listed(): Promise<readonly string[]>;
@@ -96,7 +97,7 @@ export class LocalSource implements RepositorySource {
 
   problemOf(): undefined {}
 
-  async open(name: string): Promise<ModelPlace> {
+  async open(name: string): Promise<ModelPaths> {
     return { root: this.path, directory: join(this.path, name) };
   }
 
@@ -134,7 +135,7 @@ export class MappedSource extends LocalSource {
     return ![...this.directories.values()].includes(name) && (await super.has(name));
   }
 
-  override async open(name: string): Promise<ModelPlace> {
+  override async open(name: string): Promise<ModelPaths> {
     const directory = this.directories.get(name);
     if (directory === undefined) return super.open(name);
     return { root: this.path, directory: join(this.path, directory), isRenamed: true };
@@ -225,7 +226,7 @@ export class CloudSource implements RepositorySource {
     return this.#unknown.get(name);
   }
 
-  async open(name: string): Promise<ModelPlace> {
+  async open(name: string): Promise<ModelPaths> {
     const { copy, problem } = this.#models.get(name) ?? {};
     if (problem !== undefined) throw problem;
     if (copy !== undefined) return { root: copy.root, directory: copy.directory, copy };

@@ -21,7 +21,7 @@ import {
   subdirectories,
   versionsToLoad,
 } from "../directories/model-directory.js";
-import type { ModelPlace } from "../directories/repository-source.js";
+import type { ModelPaths } from "../directories/repository-source.js";
 import type { RepositoryOptions } from "../repository-options.js";
 import type { ModelId } from "./dependencies.js";
 import { type AgentChain, assertAgents, type RepositoryAgents } from "./repository-agents.js";
@@ -62,7 +62,7 @@ export interface PollTarget {
   /** Files that failed to load before, and are not to be loaded again. */
   readonly failed?: ModelTimes | undefined;
   /** Locates the files. */
-  open(): Promise<ModelPlace>;
+  open(): Promise<ModelPaths>;
 }
 
 /**
@@ -151,7 +151,7 @@ export async function pollModel(
 
 /** Names of the models that an ensemble is made of, if its configuration can be read. */
 export async function memberNames(
-  { root, directory }: ModelPlace,
+  { root, directory }: ModelPaths,
   config: string | undefined,
   options: RepositoryOptions,
 ): Promise<string[]> {

@@ -2,7 +2,7 @@ import type { ExtensionServer, Log } from "@tritonjs/core/extension";
 import { errorFor, statusText, TritonError } from "@tritonjs/protocol";
 import type { ModelCopy } from "../directories/model-copy.js";
 import type { ModelTimes, OverrideDirectory } from "../directories/model-directory.js";
-import { type ModelPlace, openSources, type RepositorySource } from "../directories/repository-source.js";
+import { type ModelPaths, openSources, type RepositorySource } from "../directories/repository-source.js";
 import type { RepositoryOptions } from "../repository-options.js";
 import { Dependencies, keyOf, type ModelId, type ModelKey, nameOf } from "./dependencies.js";
 import { memberNames, type PolledModel, type PollTarget, pollModel } from "./poll-model.js";
@@ -163,12 +163,12 @@ export class RepositoryPoller {
       const given = first ? override : {};
       const wanted = given.directory === undefined ? next : [];
       await Promise.all(sources.map((source) => source.refresh(wanted)));
-      const places =
+      const found =
         given.directory === undefined
-          ? await Promise.all(sources.flatMap((one) => next.map((name) => placeIn(one, name))))
+          ? await Promise.all(sources.flatMap((one) => next.map((name) => pathsIn(one, name))))
           : [{ root: given.directory.path, directory: given.directory.path }];
-      const read = places.flatMap((place) => place ?? []);
-      const members = read.map((place) => memberNames(place, given.config, options));
+      const read = found.flatMap((paths) => paths ?? []);
+      const members = read.map((paths) => memberNames(paths, given.config, options));
       next = [...new Set((await Promise.all(members)).flat())].filter((name) => !seen.has(name));
       for (const name of next) seen.add(name);
     }
@@ -313,7 +313,7 @@ export class RepositoryPoller {
   }
 }
 
-async function placeIn(repository: RepositorySource, name: string): Promise<ModelPlace | undefined> {
+async function pathsIn(repository: RepositorySource, name: string): Promise<ModelPaths | undefined> {
   return (await repository.has(name)) ? repository.open(name).catch(() => undefined) : undefined;
 }
 

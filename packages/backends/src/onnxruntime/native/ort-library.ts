@@ -13,8 +13,8 @@ interface FoundLibrary {
   readonly providerFiles: readonly string[];
 }
 
-/** Where the search looks, in its order. Tests give other places. */
-export interface LibraryPlaces {
+/** Where the search looks, in its order. Tests give other paths. */
+export interface LibraryPaths {
   readonly platform: string;
   readonly arch: string;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -29,7 +29,7 @@ export interface LibraryPlaces {
 /** The environment variable that names the library, as other bindings of ONNX Runtime read it. */
 const LIBRARY_VARIABLE = "ORT_DYLIB_PATH";
 
-export function placesOfMachine(): LibraryPlaces {
+export function pathsOfMachine(): LibraryPaths {
   const { env, platform, arch } = process;
   return {
     platform,
@@ -42,9 +42,9 @@ export function placesOfMachine(): LibraryPlaces {
 }
 
 /** Libraries of ONNX Runtime on this machine, the preferred one first. None is opened. */
-export function* findLibraries(places: LibraryPlaces = placesOfMachine()): Generator<FoundLibrary> {
+export function* findLibraries(paths: LibraryPaths = pathsOfMachine()): Generator<FoundLibrary> {
   const seen = new Set<string>();
-  for (const { file, source } of candidates(places)) {
+  for (const { file, source } of candidates(paths)) {
     const real = realPath(file);
     if (seen.has(real)) continue;
     seen.add(real);
@@ -52,13 +52,13 @@ export function* findLibraries(places: LibraryPlaces = placesOfMachine()): Gener
   }
 }
 
-function* candidates(places: LibraryPlaces): Generator<Pick<FoundLibrary, "file" | "source">> {
-  const named = places.env[LIBRARY_VARIABLE];
+function* candidates(paths: LibraryPaths): Generator<Pick<FoundLibrary, "file" | "source">> {
+  const named = paths.env[LIBRARY_VARIABLE];
   if (named) yield { file: named, source: `the variable ${LIBRARY_VARIABLE}` };
-  yield* ofNodePackage(places);
-  for (const folder of places.systemFolders) yield* librariesIn(folder, places, "the system");
-  for (const folder of places.pythonFolders()) {
-    yield* librariesIn(join(folder, "onnxruntime", "capi"), places, "Python's package onnxruntime");
+  yield* ofNodePackage(paths);
+  for (const folder of paths.systemFolders) yield* librariesIn(folder, paths, "the system");
+  for (const folder of paths.pythonFolders()) {
+    yield* librariesIn(join(folder, "onnxruntime", "capi"), paths, "Python's package onnxruntime");
   }
 }
 
@@ -67,17 +67,17 @@ function* candidates(places: LibraryPlaces): Generator<Pick<FoundLibrary, "file"
  * provider, or else the first.
  *
  * @param provider a provider of ONNX Runtime that comes as a file of its own
- * @throws TritonError UNAVAILABLE if there is no library; the text names the places
+ * @throws TritonError UNAVAILABLE if there is no library; the text names the paths
  */
-export function chooseLibrary(provider?: string, places: LibraryPlaces = placesOfMachine()): FoundLibrary {
+export function chooseLibrary(provider?: string, paths: LibraryPaths = pathsOfMachine()): FoundLibrary {
   let first: FoundLibrary | undefined;
-  for (const found of findLibraries(places)) {
-    if (provider === undefined || places.env[LIBRARY_VARIABLE]) return found;
+  for (const found of findLibraries(paths)) {
+    if (provider === undefined || paths.env[LIBRARY_VARIABLE]) return found;
     if (found.providerFiles.includes(provider)) return found;
     first ??= found;
   }
   if (first !== undefined) return first;
-  const { platform, arch } = places;
+  const { platform, arch } = paths;
   const text =
     `cannot find ONNX Runtime's library: expected ${NAMES[platform] ?? "a library"} for ${platform} ${arch} in ` +
     "onnxruntime-node, among the system's libraries or in Python's package onnxruntime, got none; install " +
@@ -100,7 +100,7 @@ const PATTERNS: Readonly<Record<string, RegExp>> = {
 };
 
 /** Both engines use the file of onnxruntime-node, so a process has it in memory once. */
-function ofNodePackage({ platform, arch, packageFile }: LibraryPlaces) {
+function ofNodePackage({ platform, arch, packageFile }: LibraryPaths) {
   let bin: string;
   try {
     bin = join(dirname(packageFile()), "bin");
@@ -116,7 +116,7 @@ function ofNodePackage({ platform, arch, packageFile }: LibraryPlaces) {
 }
 
 /** The libraries of a folder: each file once, by its shortest name. */
-function librariesIn(folder: string, { platform }: LibraryPlaces, source: string) {
+function librariesIn(folder: string, { platform }: LibraryPaths, source: string) {
   return folderEntries(folder)
     .filter((name) => PATTERNS[platform]?.test(name))
     .sort((a, b) => a.length - b.length)

@@ -19,8 +19,8 @@ import { bindOrtApi, loadOrtApi } from "../../../src/onnxruntime/native/ort-c-ap
 import {
   chooseLibrary,
   findLibraries,
-  type LibraryPlaces,
-  placesOfMachine,
+  type LibraryPaths,
+  pathsOfMachine,
   pythonFolders,
 } from "../../../src/onnxruntime/native/ort-library.js";
 
@@ -197,7 +197,7 @@ describe("a version of ONNX Runtime", () => {
 });
 
 describe("the search for a library", () => {
-  const places = (more: Partial<LibraryPlaces>): LibraryPlaces => ({
+  const places = (more: Partial<LibraryPaths>): LibraryPaths => ({
     platform: "linux",
     arch: "x64",
     env: {},
@@ -256,7 +256,7 @@ describe("the search for a library", () => {
   });
 
   it("knows folders on every platform", () => {
-    const { systemFolders, pythonFolders } = placesOfMachine();
+    const { systemFolders, pythonFolders } = pathsOfMachine();
     expect(systemFolders.length).toBeGreaterThan(0);
     expect(Array.isArray(pythonFolders())).toBe(true);
     expect(faultOfLibraryFile("libonnxruntime.so.1")).toBeUndefined();
@@ -315,7 +315,7 @@ async function wheel(): Promise<RepositoryOnDisk> {
       ),
     ),
   });
-  const { file } = chooseLibrary(undefined, { ...placesOfMachine(), env: {} });
+  const { file } = chooseLibrary(undefined, { ...pathsOfMachine(), env: {} });
   const copy = join(folder.path, capi, "libonnxruntime.so.1.23.2");
   await mkdir(dirname(copy), { recursive: true });
   await copyFile(file, copy);
@@ -329,7 +329,7 @@ describe.skipIf(!isLinux)("Python's package of ONNX Runtime for GPUs", () => {
     await using folder = await wheel();
     const env = { VIRTUAL_ENV: folder.path };
     const places = {
-      ...placesOfMachine(),
+      ...pathsOfMachine(),
       env,
       systemFolders: [],
       pythonFolders: () => pythonFolders(env),

@@ -7,7 +7,7 @@ import type {
   RequestSender,
 } from "../../request/inference-request.js";
 import type { InferenceResponse } from "../../request/inference-response.js";
-import { copySequence, type SequencePlace, sequenceAfter } from "../../request-info.js";
+import { copySequence, type SequencePosition, sequenceAfter } from "../../request-info.js";
 import type { Clock } from "../../system/clock.js";
 import { isPartOfWork, type Scheduler, stoppedError } from "../scheduler.js";
 import {
@@ -219,7 +219,7 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
   /** Stores a step's outputs for the steps after it. An output that was left out is stored as missing. */
   #take(call: StepCall, response: InferenceResponse): void {
     const { step, member, request } = call;
-    let sequence: SequencePlace;
+    let sequence: SequencePosition;
     try {
       sequence = sequenceAfter(call.sequence, response.parameters);
     } catch (error) {
@@ -334,7 +334,7 @@ class StepFrame {
   ) {}
 
   /** @param sequence sequence of the steps that read the tensor, if it comes from another step */
-  put(name: string, tensor: Tensor | undefined, batchSize: number, sequence?: SequencePlace): void {
+  put(name: string, tensor: Tensor | undefined, batchSize: number, sequence?: SequencePosition): void {
     const readers = this.readers.get(name);
     if (readers === undefined) return;
     this.tensors.set(name, new EnsembleTensor(tensor, batchSize, readers, sequence));
@@ -372,7 +372,7 @@ class StepCall implements RequestObserver, RequestSender {
     readonly member: EnsembleMember,
     readonly request: InferenceRequest,
     /** Sequence of its request, as sent; the member's scheduler may change its own. */
-    readonly sequence: SequencePlace,
+    readonly sequence: SequencePosition,
     readerIsBehind: boolean,
     private readonly run: EnsembleRun,
   ) {

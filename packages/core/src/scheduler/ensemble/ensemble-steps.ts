@@ -1,7 +1,7 @@
 import { type ModelConfig, matchesShape, NO_PARAMETERS, type Tensor, TritonError } from "@tritonjs/protocol";
 import type { InferenceRequest } from "../../request/inference-request.js";
 import type { InferenceResponse } from "../../request/inference-response.js";
-import { type SequencePlace, sequenceParameters } from "../../request-info.js";
+import { type SequencePosition, sequenceParameters } from "../../request-info.js";
 import { copyTensor } from "../../tensor-rows.js";
 
 export interface PlannedStep {
@@ -137,7 +137,7 @@ export class EnsembleTensor {
     tensor: Tensor | undefined,
     private readonly batchSize: number,
     readers: number,
-    readonly sequence?: SequencePlace,
+    readonly sequence?: SequencePosition,
   ) {
     this.#tensor = tensor;
     this.#readers = readers;
@@ -193,8 +193,8 @@ function lacksAxisOfOne(shape: readonly number[], dims: readonly number[]): bool
 export function sequenceOf(
   names: Iterable<string>,
   tensors: ReadonlyMap<string, EnsembleTensor>,
-  request: SequencePlace,
-): SequencePlace {
+  request: SequencePosition,
+): SequencePosition {
   for (const name of names) {
     const sequence = tensors.get(name)?.sequence;
     if (sequence !== undefined) return sequence;

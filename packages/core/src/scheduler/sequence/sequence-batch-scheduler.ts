@@ -19,12 +19,12 @@ import {
 } from "../scheduler.js";
 import { DirectBatcher } from "./direct-batcher.js";
 import {
-  Places,
   Sequence,
   type SequenceHost,
   SequenceTimeouts,
   type Slot,
   type SlotBatcher,
+  Slots,
   type WaitingRequest,
 } from "./sequence.js";
 import { ControlInputs, ImplicitStates, OldestBatcher } from "./slot-batchers.js";
@@ -66,7 +66,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
   /** Slots of each instance. */
   readonly #slotCount: number;
   #instancesSoFar = 0;
-  readonly #places = new Places((sequence) => this.#timeouts.assigned(sequence));
+  readonly #slots = new Slots((sequence) => this.#timeouts.assigned(sequence));
   /** Sequences that accept requests, in slots and in the backlog. */
   readonly #open = new Map<bigint | string, Sequence>();
   readonly #totals: QueueTotals = { size: 0, rows: 0 };
@@ -111,13 +111,13 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
       batcher.slots.push({ batcher, number, rank: number * MOST_INSTANCES + index, sequence: undefined });
     }
     this.#batchers.set(part, batcher);
-    this.#places.open(batcher);
+    this.#slots.open(batcher);
     return batcher;
   }
 
   async closed(part: InstanceGroup): Promise<void> {
     const batcher = this.#batchers.get(part)!;
-    this.#places.close(batcher);
+    this.#slots.close(batcher);
     await batcher.whenEmpty();
     this.#batchers.delete(part);
   }
@@ -133,7 +133,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
     for (const { slots } of this.#batchers.values()) {
       for (const slot of slots) if (slot.sequence !== undefined) inSlots++;
     }
-    return { inSlots, inBacklog: this.#places.backlog.length };
+    return { inSlots, inBacklog: this.#slots.backlog.length };
   }
 
   hasSequence({ correlationId }: InferenceRequest): boolean {
@@ -185,7 +185,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
   failQueued(error: TritonError): void {
     const batchers = [...this.#batchers.values()];
     const inSlots = batchers.flatMap((batcher) => batcher.slots.map((slot) => slot.sequence));
-    for (const sequence of [...inSlots, ...this.#places.backlog]) {
+    for (const sequence of [...inSlots, ...this.#slots.backlog]) {
       if (sequence === undefined) continue;
       sequence.failAll(error);
       this.#close(sequence, "failed");
@@ -253,7 +253,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
   #begin(id: bigint | string): Sequence {
     const sequence = new Sequence(id, this, this.#totals);
     this.#open.set(id, sequence);
-    this.#places.enter(sequence);
+    this.#slots.enter(sequence);
     return sequence;
   }
 
@@ -287,7 +287,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
     if (!sequence.over) return;
     sequence.expiry?.cancel();
     const { slot } = sequence;
-    this.#places.leave(sequence);
+    this.#slots.leave(sequence);
     if (slot !== undefined) {
       sequence.retire();
       slot.batcher.checkEmpty();

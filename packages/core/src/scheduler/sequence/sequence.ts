@@ -243,7 +243,7 @@ function from(first: InferenceRequest | undefined): InferenceRequest[] {
  * possible, or joins the backlog. A slot that becomes free goes to the sequence that has waited longest. Slots are
  * added and removed with their instances.
  */
-export class Places {
+export class Slots {
   readonly #free = new Heap<Slot>((a, b) => a.rank - b.rank);
   /** Free slots at instances that were down at the last look. */
   #aside: Slot[] = [];

@@ -12,7 +12,7 @@ import type { Payload } from "../../batch/payload.js";
 import type { ModelInstance } from "../../instance/model-instance.js";
 import type { LateCause } from "../../observe/statistics.js";
 import type { InferenceRequest } from "../../request/inference-request.js";
-import type { SequenceInfo, SequencePlace } from "../../request-info.js";
+import type { SequenceInfo, SequencePosition } from "../../request-info.js";
 import { copyTensor } from "../../tensor-rows.js";
 import type { BatchedModel, Batcher } from "../batcher.js";
 import { DynamicBatchScheduler } from "../dynamic/dynamic-batch-scheduler.js";
@@ -137,7 +137,7 @@ export class OldestBatcher extends SlotBatcher {
   }
 }
 
-export interface ControlValues extends SequencePlace {
+export interface ControlValues extends SequencePosition {
   /** False for a null request; all others are then false, zero or empty too. */
   readonly ready: boolean;
 }
