@@ -1,7 +1,8 @@
 /*
  * The import rule. In each package, a folder may import only folders that come before it in ORDER. Files at the top
  * that ORDER does not name assemble the parts. Files must not import each other in a cycle, type imports included.
- * Packages import each other only through their public names, and only as PACKAGES permits.
+ * Packages import each other only through their public names, and only as PACKAGES permits. No library names an
+ * extension, and core has at most CORE_LINES lines.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
@@ -221,6 +222,87 @@ const ON_THE_WEB = {
   backends: ["onnxruntime/web.ts", "web-worker/index.ts"],
 };
 
+/** The command's table of extensions, which names all that it knows. */
+const TABLE = "packages/cli/src/serve/extensions.ts";
+
+/**
+ * Extensions: where each lives, the words by which another file would name it, and the programs (parts of the command, of
+ * its tools and of the dashboard) whose subject it is. Besides these, only the command's table may name it. So a library
+ * names none. Comments do not count.
+ */
+const EXTENSIONS = {
+  rollouts: {
+    home: "packages/operations/src/rollout",
+    names: /rollout/i,
+    // Its command and options; the tool that compares answers as rollouts do.
+    programs: [
+      "packages/cli/src/commands/rollout-command.ts",
+      "packages/cli/src/run.ts",
+      "packages/cli/src/options/server-options.ts",
+      "packages/perf/src/trace/replay-answers.ts",
+    ],
+  },
+  captures: {
+    home: "packages/operations/src/capture",
+    names: /operations\/capture|\bcapture\(/,
+    programs: [],
+  },
+  "models on demand": {
+    home: "packages/operations/src/on-demand",
+    names: /onDemand|on-demand|modelTtl|modelMemoryBudget/,
+    programs: ["packages/cli/src/options/server-options.ts"],
+  },
+  recordings: {
+    home: "packages/operations/src/time-travel",
+    names: /time-travel|recordScheduling|\btaped?\b/i,
+    // Its options; the tool that replays recordings; the page that shows one.
+    programs: [
+      "packages/cli/src/options/server-options.ts",
+      "packages/perf/src/trace/replay.ts",
+      "packages/http/src/dashboard/index.ts",
+    ],
+  },
+  OpenTelemetry: {
+    home: "packages/operations/src/opentelemetry",
+    names: /operations\/opentelemetry|@opentelemetry/,
+    // Spans of the command go by the SDK, which a program brings itself.
+    programs: ["packages/cli/src/serve/span-tracer.ts"],
+  },
+  repositories: {
+    home: "packages/repository/src",
+    names: /@tritonjs\/repository/,
+    // Commands and tools that read and write directories of models; the layouts of other servers.
+    programs: [
+      "packages/cli/src/",
+      "packages/perf/src/",
+      "packages/backends/src/classes/model-settings.ts",
+      "packages/backends/src/python/index.ts",
+    ],
+  },
+  deadlines: {
+    home: "packages/scheduling/src",
+    names: /@tritonjs\/scheduling|targetLatency|fairShares|shares_by/,
+    // Tools that search for settings of batchers, or play loads with them.
+    programs: [
+      "packages/perf/src/analyze/",
+      "packages/perf/src/command/repository-server.ts",
+      "packages/perf/src/simulate/",
+      "packages/perf/src/trace/",
+    ],
+  },
+  GPUs: {
+    home: "packages/backends/src",
+    names: /backends\/gpu|CudaPools|nvml/i,
+    programs: ["packages/cli/src/commands/", "packages/perf/src/command/repository-server.ts"],
+  },
+};
+
+/**
+ * Lines of core, with its comments. What does not fit is an extension: it stands on a seam of core, as one of a program
+ * does, so that the core stays small enough to be understood whole.
+ */
+const CORE_LINES = 30_000;
+
 const faults = [];
 
 function* sources(folder) {
@@ -365,6 +447,37 @@ for (const name of Object.keys(PACKAGES)) {
   checkWeb(name, source);
 }
 
+/** Reports files that name an extension in which they are not. */
+function checkExtensions() {
+  const files = Object.keys(PACKAGES).flatMap((name) => [...sources(join(root, "packages", name, "src"))]);
+  const texts = new Map(files.map((path) => [shown(path), codeOf(readFileSync(path, "utf8"))]));
+  for (const [extension, { home, names, programs }] of Object.entries(EXTENSIONS)) {
+    for (const [path, code] of texts) {
+      if ([TABLE, home, ...programs].some((place) => path.startsWith(place))) continue;
+      const named = names.exec(code);
+      if (named !== null) faults.push(`${path} names the extension '${extension}': ${named[0]}`);
+    }
+  }
+}
+
+/** A module without its comments. */
+function codeOf(text) {
+  return text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
+}
+
+function checkSize() {
+  const lines = [...sources(join(root, "packages", "core", "src"))]
+    .map((path) => readFileSync(path, "utf8").split("\n").length - 1)
+    .reduce((sum, count) => sum + count, 0);
+  if (lines > CORE_LINES) {
+    faults.push(
+      `packages/core/src: expected at most ${CORE_LINES} lines, got ${lines}: what does not fit is an extension`,
+    );
+  }
+}
+
+checkExtensions();
+checkSize();
 for (const fault of faults) console.error(fault);
 if (faults.length > 0) process.exit(1);
 console.log("imports point one way");

@@ -96,7 +96,7 @@ describe("the import check catches", () => {
     ],
     [
       "a socket in core",
-      "packages/core/src/service/wrong.ts",
+      "packages/core/src/model/wrong.ts",
       'import { createServer } from "node:http";',
       "core opens no sockets, but imports node:http",
     ],
@@ -123,6 +123,24 @@ describe("the import check catches", () => {
       "packages/http/src/wrong.ts",
       'import express from "express";',
       "packages/http may not import express",
+    ],
+    [
+      "a file of core that names an extension",
+      "packages/core/src/wrong.ts",
+      "export const startsRollout = true;",
+      "packages/core/src/wrong.ts names the extension 'rollouts': Rollout",
+    ],
+    [
+      "a frontend that names an extension",
+      "packages/grpc/src/wrong.ts",
+      "export interface X { targetLatencyMs: number }",
+      "packages/grpc/src/wrong.ts names the extension 'deadlines': targetLatency",
+    ],
+    [
+      "a core with more lines than its budget",
+      "packages/core/src/long.ts",
+      "export {};\n".repeat(30_001),
+      "expected at most 30000 lines, got 30002",
     ],
   ])("%s", async (_what, path, text, fault) => {
     const root = emptyRepository();
@@ -155,6 +173,20 @@ it("the import check accepts the import of a top-level file that has a place in 
   const folder = join(root, "packages", "http", "src", "json");
   mkdirSync(folder);
   writeFileSync(join(folder, "right.ts"), 'import { MAX_DATA_DEPTH } from "../limits.js";\n');
+  expect(await Program.node(script, [root], repositoryRoot).ended).toMatchObject({ code: 0, stderr: "" });
+});
+
+it("the import check accepts an extension in its home, in the table of the command and in comments", async () => {
+  const root = emptyRepository();
+  const names = "export const rollout = 1;\n";
+  for (const [path, text] of [
+    ["operations/src/rollout/index.ts", names],
+    ["cli/src/serve/extensions.ts", names],
+    ["core/src/index.ts", "/** Rollouts stand on the route seam. */\nexport {};\n"],
+  ] as const) {
+    mkdirSync(dirname(join(root, "packages", path)), { recursive: true });
+    writeFileSync(join(root, "packages", path), text);
+  }
   expect(await Program.node(script, [root], repositoryRoot).ended).toMatchObject({ code: 0, stderr: "" });
 });
 
