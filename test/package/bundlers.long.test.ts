@@ -27,7 +27,7 @@ let project: Project;
 beforeAll(async () => {
   await packed.pack();
   // No optional package is installed.
-  project = await packed.install("bundled", ["protocol", "core", "operations", "backends", "http"]);
+  project = await packed.install("bundled", ["protocol", "core", "server", "operations", "backends", "http"]);
   project.write("app.mjs", bundledApp);
   project.write("optional-parts.mjs", optionalParts);
 }, INSTALL_TIMEOUT_MS);

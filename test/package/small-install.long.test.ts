@@ -40,7 +40,7 @@ let project: Project;
 
 beforeAll(async () => {
   await packed.pack();
-  const names = ["protocol", "core", "backends", "onnxruntime-wasm", "http"] as const;
+  const names = ["protocol", "core", "server", "backends", "onnxruntime-wasm", "http"] as const;
   project = await packed.install("small", names);
 }, INSTALL_TIMEOUT_MS);
 afterAll(() => {
