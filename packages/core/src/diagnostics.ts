@@ -16,12 +16,13 @@ export type {
   RequestStartMessage,
 } from "./observe/diagnostics-channels.js";
 export { type ExecutionListener, onDiagnostics, onExecution } from "./observe/diagnostics-channels.js";
-export type {
-  RequestArrival,
-  RequestOrigin,
-  RequestTrace,
-  RequestTracer,
-  TracedBatch,
-  TracedRequest,
+export {
+  BaseTrace,
+  type RequestArrival,
+  type RequestOrigin,
+  type RequestTrace,
+  type RequestTracer,
+  type TracedBatch,
+  type TracedRequest,
 } from "./observe/request-trace.js";
 export type { CutReason, ExecutionTimes, LateCause } from "./observe/statistics.js";

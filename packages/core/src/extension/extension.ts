@@ -76,7 +76,6 @@ export interface ExtensionServer {
    * // Sends a tenth of the requests to version 2.
    * server.route("resnet", "", {
    *   version: 1,
-   *   keyHeader: undefined,
    *   route: (request, found) =>
    *     (Math.random() < 0.1 ? server.registry.readyVersion("resnet", "", 2) : undefined) ?? found,
    * });

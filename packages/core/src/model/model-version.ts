@@ -46,8 +46,8 @@ import type { ModelState, PayloadSnapshot, QueueSnapshot, RegisteredVersion } fr
 export interface VersionRouter {
   /** Version that look-ups without a version find while it is in service. */
   readonly version: number;
-  /** Header that holds the key by which requests keep their version; undefined if no header does. */
-  readonly keyHeader: string | undefined;
+  /** Header that holds the key by which requests keep their version. @default no header does */
+  readonly keyHeader?: string | undefined;
   /** Returns the version that answers a request. It is called once for each request, before the request is queued. */
   route(request: InferenceRequest, found: ModelVersion): ModelVersion;
 }
@@ -321,7 +321,7 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
     const cannot = `cannot change model '${this.name}' version ${this.version} while it serves`;
     const obstacle = migrationObstacle(this.config, plan.config);
     if (obstacle !== undefined) throw errorFor("INVALID_CONFIG", `${cannot}: ${obstacle}`);
-    await this.residence?.pin();
+    await this.residence?.pin?.();
     try {
       const isAway = this.residence?.isResident === false;
       const validator = new RequestValidator(plan.config);
@@ -337,7 +337,7 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
       this.around = around;
       return this.#replaceWith(plan, live, scheduler, validator);
     } finally {
-      this.residence?.unpin();
+      this.residence?.unpin?.();
     }
   }
 
@@ -435,7 +435,7 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
       this.statistics.loadDurationMs = this.clock.now() - start;
       if (!this.#held) this.#enter("READY", this.reason);
     } catch (error) {
-      this.residence?.end();
+      this.residence?.end?.();
       await this.instances.stop();
       this.#enter("UNAVAILABLE", this.#loadFailed(error));
       throw error;
@@ -459,7 +459,7 @@ export class ModelVersion implements RegisteredVersion, TenantModel {
     const over = Promise.race([answered, cutOff]);
     if (!(await settledWithin(this.clock, drainTimeoutMs, over))) this.#cutOff();
     await Promise.all(groups.map((group) => group.idle(true)));
-    this.residence?.end();
+    this.residence?.end?.();
     await Promise.all(groups.map((group) => group.stop()));
     this.#enter("UNAVAILABLE", "unloaded");
   }

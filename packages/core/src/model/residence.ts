@@ -6,10 +6,10 @@ import type { SequenceCounts } from "../scheduler/scheduler.js";
 export interface Residence {
   /** True while its instances are there. Otherwise a request has to call `want`. */
   readonly isResident: boolean;
-  /** With this error, requests are refused for a while after a load has failed. */
-  readonly failure: TritonError | undefined;
+  /** With this error, requests are refused for a while after a load has failed. @default none are refused */
+  readonly failure?: TritonError | undefined;
   /** Why the last load failed; undefined if it did not. */
-  readonly problem: string | undefined;
+  readonly problem?: string | undefined;
   /**
    * Puts the version into service: in memory, or on disk only.
    *
@@ -18,11 +18,14 @@ export interface Residence {
   start(now: boolean): Promise<void>;
   /** A request waits for the instances. @param urgent true if running work waits for the request */
   want(urgent: boolean): void;
-  /** Keeps the version where it is, in memory or on disk, until `unpin`: its configuration changes. */
-  pin(): Promise<void>;
-  unpin(): void;
+  /**
+   * Keeps the version where it is, in memory or on disk, until `unpin`: its configuration changes. @default it stays
+   * where it is by itself
+   */
+  pin?(): Promise<void>;
+  unpin?(): void;
   /** The version is unloaded. */
-  end(): void;
+  end?(): void;
 }
 
 /** A model version as its place in memory sees it. */

@@ -69,6 +69,48 @@ export interface RequestTrace {
   release(status?: number | string): void;
 }
 
+/**
+ * A trace that records nothing: the base of traces that follow some of the events. Requests that this one causes are not
+ * traced.
+ *
+ * @example
+ * ```ts
+ * class Refusals extends BaseTrace {
+ *   override end(atMs: number, error?: TritonError) {
+ *     if (error !== undefined) console.log(error.code);
+ *   }
+ * }
+ * const refusals: RequestTracer = { always: true, start: () => new Refusals() };
+ * ```
+ */
+export class BaseTrace implements RequestTrace {
+  readonly traceId: string | undefined = undefined;
+  readonly traceparent: string | undefined = undefined;
+  readonly sampled: boolean = false;
+
+  child(_modelName: string): RequestTrace | undefined {
+    return undefined;
+  }
+
+  within<T>(fn: () => T): T {
+    return fn();
+  }
+
+  mark(_name: string, _atMs: number): void {}
+
+  begin(_modelName: string, _modelVersion: number, _request: TracedRequest, _atMs: number): void {}
+
+  batch(_batch: TracedBatch): void {}
+
+  compute(_times: ExecutionTimes): void {}
+
+  outputs(_tensors: ReadonlyMap<string, Tensor>): void {}
+
+  end(_atMs: number, _error?: TritonError): void {}
+
+  release(_status?: number | string): void {}
+}
+
 /** How a request came. */
 export interface RequestArrival {
   readonly protocol: "http" | "grpc";

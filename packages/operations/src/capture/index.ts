@@ -1,4 +1,10 @@
-import type { RequestOrigin, RequestTrace, RequestTracer, TracedRequest } from "@tritonjs/core/diagnostics";
+import {
+  BaseTrace,
+  type RequestOrigin,
+  type RequestTrace,
+  type RequestTracer,
+  type TracedRequest,
+} from "@tritonjs/core/diagnostics";
 import type { Extension, ExtensionParts, ExtensionServer } from "@tritonjs/core/extension";
 import { copyTensor } from "@tritonjs/core/internal";
 import {
@@ -157,31 +163,19 @@ function withoutText(request: CapturedRequest): CapturedRequest {
 
 const NOTHING: ReadonlyMap<string, Tensor> = new Map();
 
-/** Copies the tensors of a request. */
-class CaptureTrace implements RequestTrace {
-  readonly traceId = undefined;
-  readonly traceparent = undefined;
-  readonly sampled = false;
+/** Copies the tensors of a request. Requests that it causes are not captured: sending it again causes them again. */
+class CaptureTrace extends BaseTrace {
   #request: { -readonly [K in keyof CapturedRequest]: CapturedRequest[K] } | undefined;
   #startMs = 0;
 
   constructor(
     private readonly tracer: CaptureTracer,
     private readonly wallOffsetMs: number,
-  ) {}
-
-  /** Requests that this one causes are not captured: sending it again causes them again. */
-  child(): undefined {
-    return undefined;
+  ) {
+    super();
   }
 
-  within<T>(fn: () => T): T {
-    return fn();
-  }
-
-  mark(): void {}
-
-  begin(model: string, version: number, request: TracedRequest, atMs: number): void {
+  override begin(model: string, version: number, request: TracedRequest, atMs: number): void {
     const { id, parameters = NO_PARAMETERS, inputs } = request;
     this.#startMs = atMs;
     this.#request = {
@@ -198,16 +192,12 @@ class CaptureTrace implements RequestTrace {
     };
   }
 
-  batch(): void {}
-
-  compute(): void {}
-
-  outputs(tensors: ReadonlyMap<string, Tensor>): void {
+  override outputs(tensors: ReadonlyMap<string, Tensor>): void {
     const request = this.#request;
     if (request !== undefined && request.responses++ === 0) request.outputs = copies(tensors);
   }
 
-  end(atMs: number, error?: TritonError): void {
+  override end(atMs: number, error?: TritonError): void {
     const request = this.#request;
     if (request === undefined) return;
     this.#request = undefined;
@@ -218,8 +208,6 @@ class CaptureTrace implements RequestTrace {
     }
     this.tracer.add(request);
   }
-
-  release(): void {}
 }
 
 function copies(tensors: ReadonlyMap<string, Tensor>): ReadonlyMap<string, Tensor> {

@@ -141,7 +141,7 @@ export class DynamicBatchScheduler implements Scheduler {
     this.#classify?.(request);
     if (this.#planner !== undefined) {
       this.#queue.place?.(request);
-      this.#planner.admit(request, this.#clock.now());
+      this.#planner.admit?.(request, this.#clock.now());
     }
     this.#queue.push(request, isMoved);
     if (this.#hold !== undefined) this.#countArrival(this.#hold);
@@ -165,11 +165,11 @@ export class DynamicBatchScheduler implements Scheduler {
   }
 
   started(instance: ModelInstance, payload: Payload): void {
-    this.#planner?.started(instance, payload, this.#clock.now());
+    this.#planner?.started?.(instance, payload, this.#clock.now());
   }
 
   ended(instance: ModelInstance, payload: Payload): void {
-    this.#planner?.ended(instance, payload, this.#clock.now());
+    this.#planner?.ended?.(instance, payload, this.#clock.now());
   }
 
   stop(): void {

@@ -30,19 +30,21 @@ export interface BatchPlanner {
   /** Its queue. @default Triton's */
   readonly queue?: BatcherQueue;
   /**
-   * Counts a request that arrives, and refuses it if its answer would come too late.
+   * Counts a request that arrives, or refuses it, such as one whose answer would come too late. @default takes all
    *
    * @throws TritonError UNAVAILABLE with `retryAfterMs`
    */
-  admit(request: InferenceRequest, now: number): void;
+  admit?(request: InferenceRequest, now: number): void;
   /** Plans the next batch. It may end waiting requests, and returns undefined if none is left. */
   plan(given: BatchingRules, now: number): BatchPlan | undefined;
   /** True if a request that arrives may change the plan, although the batch still waits for rows. @default true */
   mayHurry?(request: InferenceRequest): boolean;
   /** What it knows of requests with a time limit. */
   readonly limits?: KnownLimits | undefined;
-  started(instance: ModelInstance, payload: Payload, now: number): void;
-  ended(instance: ModelInstance, payload: Payload, now: number): void;
+  /** An instance has taken a batch. */
+  started?(instance: ModelInstance, payload: Payload, now: number): void;
+  /** An instance has executed a batch. */
+  ended?(instance: ModelInstance, payload: Payload, now: number): void;
 }
 
 /** The payload that requests would join: an empty one, or one that waits for an instance. */
