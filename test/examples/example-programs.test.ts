@@ -26,6 +26,8 @@ describe("the serving example", () => {
     "priorities",
     "ragged-batches",
     "iterative-sequences",
+    "own-batcher",
+    "own-extension",
   ])("%s runs to its end and prints what its README promises", (name) => expectPromisedOutput(name));
 });
 
