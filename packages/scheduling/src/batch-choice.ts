@@ -79,28 +79,17 @@ interface ChosenBatch {
  * can do.
  */
 export class BatchChoice {
-  readonly #queue: UrgencyQueue;
-  readonly #maxRows: number;
-  readonly #times: LearnedTimes;
-  readonly #instances: InstanceGroup;
-  readonly #shares: FairShares | undefined;
   readonly #arrivals = new ArrivalsByLimit();
   #load = 0;
   #loadAt = Number.NaN;
 
   constructor(
-    queue: UrgencyQueue,
-    maxRows: number,
-    times: LearnedTimes,
-    instances: InstanceGroup,
-    shares: FairShares | undefined,
-  ) {
-    this.#queue = queue;
-    this.#maxRows = maxRows;
-    this.#times = times;
-    this.#instances = instances;
-    this.#shares = shares;
-  }
+    private readonly queue: UrgencyQueue,
+    private readonly maxRows: number,
+    private readonly times: LearnedTimes,
+    private readonly instances: InstanceGroup,
+    private readonly shares: FairShares | undefined,
+  ) {}
 
   /** Rows that arrived lately for each millisecond, besides rows that wait. */
   rowsPerMs(now: number, waiting: number): number {
@@ -113,7 +102,7 @@ export class BatchChoice {
 
   /** The requests that run next: in the order of deadlines, or in that of shares. @param loss share lost lately */
   next(now: number, times: InstanceTimes, limit: number, loss: number): ChosenBatch {
-    return this.#queue.isFair ? this.#fair(now, times, limit, loss) : this.#dated(now, times, limit, loss);
+    return this.queue.isFair ? this.#fair(now, times, limit, loss) : this.#dated(now, times, limit, loss);
   }
 
   /** True if some requests are lost anyway, so that those without much hope must not cost time. */
@@ -128,11 +117,11 @@ export class BatchChoice {
 
   /** Milliseconds of an instance for each millisecond, which the deadlines of the requests demand. */
   load(now: number): number {
-    const times = this.#times.next;
+    const times = this.times.next;
     if (times === undefined) return 0;
     if (this.#loadAt !== now) {
       this.#loadAt = now;
-      const demand = this.#queue.isFair ? this.#arrivals.total(now) : this.#demand(now);
+      const demand = this.queue.isFair ? this.#arrivals.total(now) : this.#demand(now);
       this.#load = demand / times.rowsPerMs(times.best);
     }
     return this.#load;
@@ -140,13 +129,13 @@ export class BatchChoice {
 
   /** Number of batches that run at the same time. */
   get #places(): number {
-    return Math.max(1, this.#instances.serving.length);
+    return Math.max(1, this.instances.serving.length);
   }
 
   /** The requests with deadlines that run next, and the most rows of their batch. */
   #dated(now: number, times: InstanceTimes, limit: number, loss: number): ChosenBatch {
-    const queue = this.#queue;
-    const idleInMs = this.#times.idleInMs(now);
+    const queue = this.queue;
+    const idleInMs = this.times.idleInMs(now);
     const load = this.load(now);
     const scarcity = scarcityOf(load / this.#places, loss);
     // Requests that all have one limit gain nothing from small batches: those that wait now are the next ones to be late.
@@ -154,7 +143,7 @@ export class BatchChoice {
     const demand = load * times.rowsPerMs(times.best);
     const enough = this.#enoughRows(times, demand, idleInMs);
     const most = hasOneLimit ? limit : Math.min(limit, this.#mostRows(now, times, enough, idleInMs));
-    const sizes = { enough: hasOneLimit ? this.#maxRows : enough, most };
+    const sizes = { enough: hasOneLimit ? this.maxRows : enough, most };
     const count = queue.datedCount;
     if (count === 0) return { dated: [], maxRows: most, rows: 0, leftOut: [] };
     if (scarcity === 0) {
@@ -190,7 +179,7 @@ export class BatchChoice {
     sizes: BatchSizes,
     hasOneLimit: boolean,
   ): ChosenBatch | undefined {
-    const queue = this.#queue;
+    const queue = this.queue;
     const count = queue.datedCount;
     let [doubtful, rows] = [0, 0];
     for (; doubtful < count && dueOf(queue.dated(doubtful)) < now + times.plannedMs(1); doubtful++)
@@ -201,7 +190,7 @@ export class BatchChoice {
     const window = windowFrom(queue, doubtful, now, times, sizes);
     const { from, to, ...rest } = this.#keepingUp(window, idleInMs, now, times, sizes, hasOneLimit);
     rows += rest.rows;
-    const hasTime = rows <= this.#maxRows && now + times.plannedMs(rows) <= dueOf(queue.dated(doubtful));
+    const hasTime = rows <= this.maxRows && now + times.plannedMs(rows) <= dueOf(queue.dated(doubtful));
     if (from !== doubtful || !hasTime) return undefined;
     return { dated: queue.datedFrom(0, to), maxRows: Math.max(rows, rest.maxRows), rows, leftOut: [] };
   }
@@ -209,8 +198,8 @@ export class BatchChoice {
   /** True if nearly all requests have one limit, and the one that is due next is not one of the few that are tighter. */
   #hasOneLimit(now: number): boolean {
     const limitMs = this.#arrivals.mainLimit(ONE_LIMIT, now);
-    if (limitMs === undefined || this.#queue.datedCount === 0) return false;
-    const first = this.#queue.dated(0);
+    if (limitMs === undefined || this.queue.datedCount === 0) return false;
+    const first = this.queue.dated(0);
     return dueOf(first) - first.queueStart >= limitMs / 2;
   }
 
@@ -226,7 +215,7 @@ export class BatchChoice {
     sizes: BatchSizes,
     hasOneLimit: boolean,
   ): Window {
-    const queue = this.#queue;
+    const queue = this.queue;
     const rate = this.#arrivals.total(now);
     const isSlow = chosen.rows / times.expectedMs(chosen.rows) < (KEEPS_UP * rate) / idleInMs.length;
     if (!chosen.isTight || !isSlow) return chosen;
@@ -239,11 +228,7 @@ export class BatchChoice {
     let best = chosen;
     let bestValue = worthOf(chosen) + LEAST_GAIN;
     let window = chosen;
-    while (
-      window.isTight &&
-      window.from + 1 < queue.datedCount &&
-      window.from - chosen.from < this.#maxRows
-    ) {
+    while (window.isTight && window.from + 1 < queue.datedCount && window.from - chosen.from < this.maxRows) {
       window = windowFrom(queue, window.from + 1, now, times, sizes, window);
       const value = worthOf(window);
       if (value > bestValue) [best, bestValue] = [window, value];
@@ -256,8 +241,8 @@ export class BatchChoice {
    * may be left out.
    */
   #fair(now: number, times: InstanceTimes, limit: number, loss: number): ChosenBatch {
-    const queue = this.#queue;
-    const idleInMs = this.#times.idleInMs(now);
+    const queue = this.queue;
+    const idleInMs = this.times.idleInMs(now);
     const demand = this.#arrivals.total(now);
     const places = Math.min(idleInMs.length, this.#places);
     const top = times.rowsPerMs(times.best) * places;
@@ -266,8 +251,8 @@ export class BatchChoice {
     const share = demand > served ? served / demand : 1;
     const enough = this.#enoughRows(times, served, idleInMs);
     let most = Math.min(limit, this.#mostRows(now, times, enough, idleInMs, share));
-    const next = queue.datedFrom(0, Math.min(queue.datedCount, FAIR_REACH * this.#maxRows));
-    if (this.#shares!.isContended(now)) most = Math.min(most, this.#mostContended(now, times, top, next));
+    const next = queue.datedFrom(0, Math.min(queue.datedCount, FAIR_REACH * this.maxRows));
+    if (this.shares!.isContended(now)) most = Math.min(most, this.#mostContended(now, times, top, next));
     const first = fairBatch(next, most, now, times);
     let chosen = first;
     const scarcity = scarcityOf(demand / top, loss);
@@ -301,14 +286,14 @@ export class BatchChoice {
    * @param next the first requests of the queue
    */
   #mostContended(now: number, times: InstanceTimes, top: number, next: readonly InferenceRequest[]): number {
-    const { typical, need } = this.#shares!.smallCallers(now, top);
-    if (typical === 0) return this.#maxRows;
+    const { typical, need } = this.shares!.smallCallers(now, top);
+    if (typical === 0) return this.maxRows;
     let aloneMs = times.expectedMs(1);
     for (let i = 0; i < OWN_BATCH_STEPS; i++) aloneMs = msOf(times, 1 + OWN_ARRIVALS * typical * aloneMs);
     const busy = (typical * aloneMs) / (1 + typical * aloneMs);
     const waitMs = aloneMs * Math.max(0, 1 - SLOWEST / busy);
     const mostMs = Math.max(SHORT_BATCH_MS, (SLOWED_BY * (waitMs + aloneMs)) / 2);
-    const quick = smallest(this.#maxRows, (rows) => times.expectedMs(rows + 1) > mostMs);
+    const quick = smallest(this.maxRows, (rows) => times.expectedMs(rows + 1) > mostMs);
     const needed = times.rowsPerMs(times.best) * Math.max(LEAST_CONTENDED, (CONTENDED_MARGIN * need) / top);
     const enough = smallest(times.best, (rows) => times.rowsPerMs(rows) >= needed);
     return Math.max(quick, enough, this.#rowsOfSmall(next));
@@ -317,7 +302,7 @@ export class BatchChoice {
   /** Rows of small callers before the first request of another caller. */
   #rowsOfSmall(next: readonly InferenceRequest[]): number {
     // Other requests of such callers may wait for other models, which this batch would delay.
-    if (this.#shares!.isCommon) return 0;
+    if (this.shares!.isCommon) return 0;
     let sum = 0;
     for (const request of next) {
       if (!urgencyOf(request).share!.isSmall) break;
@@ -331,7 +316,7 @@ export class BatchChoice {
    * then, with those that are expected to arrive and to be due by then.
    */
   #demand(now: number): number {
-    const queue = this.#queue;
+    const queue = this.queue;
     const count = queue.datedCount;
     const rates = this.#arrivals.rates(now);
     let demand = 0;
@@ -344,7 +329,7 @@ export class BatchChoice {
     };
     const rowsEach = count === 0 ? 1 : Math.max(1, queue.totals.rows / queue.totals.size);
     const stride = Math.max(1, Math.floor(count / DEMAND_POINTS));
-    for (let i = Math.min(count, this.#maxRows) - 1; i >= 0 && i < count; i += stride) {
+    for (let i = Math.min(count, this.maxRows) - 1; i >= 0 && i < count; i += stride) {
       look(dueOf(queue.dated(i)), (i + 1) * rowsEach);
     }
     for (const { limitMs } of rates) look(now + limitMs, queue.countBefore(now + limitMs) * rowsEach);
@@ -373,31 +358,31 @@ export class BatchChoice {
     share = 1,
   ): number {
     const nextIdleMs = idleInMs[1] ?? Number.POSITIVE_INFINITY;
-    let most = this.#maxRows;
+    let most = this.maxRows;
     if (nextIdleMs <= 0) return most;
     for (const { limitMs, rowsPerMs } of this.#arrivals.rates(now)) {
       const blocks = (rows: number): boolean => {
         const busyMs = Math.min(times.plannedMs(rows), nextIdleMs);
         const coming = share * rowsPerMs * busyMs;
         const own = Math.ceil(
-          Math.min(this.#maxRows, Math.max(1, coming + COMING_SAFETY * Math.sqrt(coming))),
+          Math.min(this.maxRows, Math.max(1, coming + COMING_SAFETY * Math.sqrt(coming))),
         );
         return busyMs + times.plannedMs(own) > limitMs;
       };
       if (!blocks(1)) most = Math.max(1, smallest(most + 1, blocks) - 1);
     }
     most = Math.max(most, enough);
-    return this.#leavesHope(most, now, times) ? most : this.#maxRows;
+    return this.#leavesHope(most, now, times) ? most : this.maxRows;
   }
 
   /** True if the first request that a batch of this size leaves behind has time for the batch after it. */
   #leavesHope(most: number, now: number, times: InstanceTimes): boolean {
-    const queue = this.#queue;
+    const queue = this.queue;
     let rows = 0;
     for (let i = 0; i < queue.datedCount; i++) {
       const request = queue.dated(i);
       if (rows + request.rows > most) {
-        const left = Math.min(this.#maxRows, queue.totals.rows - rows);
+        const left = Math.min(this.maxRows, queue.totals.rows - rows);
         return now + times.plannedMs(rows) + times.plannedMs(left) <= dueOf(request);
       }
       rows += request.rows;

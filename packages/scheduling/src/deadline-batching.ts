@@ -25,6 +25,12 @@ export const PATIENCE_MS = 1000;
 const KEPT_LOSS = 0.995;
 /** Share of each batch that requests without a deadline get once they have waited for `PATIENCE_MS`. */
 const PATIENT_SHARE = 0.25;
+/** Share of lost requests at which a batch towards a target waits no longer than that costs nothing. */
+const IMPATIENT_LOSS = 0.002;
+/** Such a batch is assumed to last this many usual deviations longer than expected. */
+const WAIT_SAFETY = 2.5;
+/** Deviation of the requests that may join such a batch, as a multiple of that of independent arrivals. */
+const JOINING_SAFETY = 2.8;
 /** Least saving of time that makes waiting worthwhile, as a share of the time needed without waiting. */
 const WORTH_WAITING = 0.05;
 /** Age in milliseconds at which learned times are tried again: a request that they call hopeless then runs. */
@@ -72,7 +78,7 @@ export class DeadlineBatching implements BatchPlanner {
     this.queue = queue;
     this.#hasTarget = hasTarget;
     this.#maxRows = maxRows;
-    this.#times = new LearnedTimes(instances, maxRows);
+    this.#times = new LearnedTimes(instances, maxRows, hasTarget);
     this.#choice = new BatchChoice(queue, maxRows, this.#times, instances, shares);
     const causes = new LateCauses(this.#times, queue);
     this.#causes = causes;
@@ -265,9 +271,33 @@ export class DeadlineBatching implements BatchPlanner {
       due = Math.min(due, dueOf(request));
       rows += request.rows;
     }
+    if (this.#hasTarget) {
+      const waitMs = this.#targetWaitMs(rows, now - oldest, due, now, times);
+      return { waitMs: this.#savesTime(rows, waitMs, now, times) ? waitMs : 0, oldest };
+    }
     const slackMs = due - now - times.plannedMs(Math.min(this.#maxRows, 2 * rows));
-    const waitMs = Math.min(oldest + maxQueueDelayMs - now, slackMs);
-    return { waitMs: this.#hasTarget && !this.#savesTime(rows, waitMs, now, times) ? 0 : waitMs, oldest };
+    return { waitMs: Math.min(oldest + maxQueueDelayMs - now, slackMs), oldest };
+  }
+
+  /**
+   * How long a batch may wait towards a target. A wait as long as the fixed time of a batch costs nothing: a batch of their
+   * own would take the requests that join as long. Longer waits end where requests are lost.
+   */
+  #targetWaitMs(rows: number, waitedMs: number, due: number, now: number, times: InstanceTimes): number {
+    const rowsPerMs = this.#choice.rowsPerMs(now, rows);
+    const safety = 1 + WAIT_SAFETY * times.spread;
+    const perRowMs = (times.expectedMs(this.#maxRows) - times.expectedMs(1)) / Math.max(1, this.#maxRows - 1);
+    const joinMs = Math.max(0, due - now - safety * times.expectedMs(rows));
+    // Timers are up to a millisecond late.
+    const leftMs = due - now - Math.min(1, (waitedMs + due - now) / 20);
+    const longestMs = (unforeseen: number): number => {
+      const ownMs = safety * msOf(times, Math.min(this.#maxRows, rows + unforeseen));
+      return (leftMs - ownMs) / (1 + safety * perRowMs * rowsPerMs);
+    };
+    const patience = Math.max(0, 1 - this.#loss / IMPATIENT_LOSS);
+    const freeMs = Math.min(times.expectedMs(1) - perRowMs - waitedMs, longestMs(0));
+    const safeMs = longestMs(JOINING_SAFETY * Math.sqrt(rowsPerMs * joinMs));
+    return Math.max(freeMs, patience * (waitedMs + safeMs) - waitedMs);
   }
 
   /** True if requests are expected to join a batch while it waits, and that spares them much of their own batches. */

@@ -45,17 +45,15 @@ interface RunBatch {
  * ```
  */
 export class LateCauses {
-  readonly #times: LearnedTimes;
-  readonly #queue: WaitingRequests;
   readonly #batches: RunBatch[] = [];
   /** Rows for each millisecond that arrived lately. */
   #rowsPerMs = 0;
   #arrivedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(times: LearnedTimes, queue: WaitingRequests) {
-    this.#queue = queue;
-    this.#times = times;
-  }
+  constructor(
+    private readonly times: LearnedTimes,
+    private readonly queue: WaitingRequests,
+  ) {}
 
   arrived({ rows }: InferenceRequest, now: number): void {
     this.#rowsPerMs = this.#rate(now) + rows / LOAD_WINDOW_MS;
@@ -63,7 +61,7 @@ export class LateCauses {
   }
 
   started(payload: Payload, now: number): void {
-    const times = this.#times.next;
+    const times = this.times.next;
     const rows = payload.batchSize;
     this.#batches.push({
       times,
@@ -93,7 +91,7 @@ export class LateCauses {
    */
   causeOf(request: InferenceRequest, now: number, leastRows = request.rows): LateCause {
     const batch = this.#batches.findLast(({ requests }) => requests.includes(request));
-    const times = batch === undefined ? this.#times.next : batch.times;
+    const times = batch === undefined ? this.times.next : batch.times;
     if (times === undefined || (batch !== undefined && batch.expectedMs === undefined)) return "cold";
     const { queueStart } = request;
     const due = dueOf(request);
@@ -125,7 +123,7 @@ export class LateCauses {
     const due = dueOf(request);
     const until = startedAt ?? now;
     const meanwhile = this.#batches.filter((one) => one.startedAt < until && one.endedAt > queueStart);
-    const count = Math.max(1, this.#times.idleInMs(now).length);
+    const count = Math.max(1, this.times.idleInMs(now).length);
     const own = this.#classOf(request);
     let [waitMs, busyMs, otherMs, excessMs] = [until - queueStart, 0, 0, 0];
     const add = (ms: number, classes: readonly string[]): void => {
@@ -137,7 +135,7 @@ export class LateCauses {
       excessMs += excessOf(batch, until);
     }
     const running = this.#batches.filter(({ endedAt }) => endedAt === Number.POSITIVE_INFINITY);
-    const ahead = startedAt === undefined ? this.#queue.countBefore(urgencyOf(request).order) : 0;
+    const ahead = startedAt === undefined ? this.queue.countBefore(urgencyOf(request).order) : 0;
     if (startedAt === undefined) {
       const comingMs = [
         ...running.map((batch) => Math.max(0, batch.startedAt + (batch.expectedMs ?? 0) - now)),
@@ -145,7 +143,7 @@ export class LateCauses {
       ];
       running.forEach(({ classes }, i) => void add(comingMs[i]!, classes));
       for (let i = 0; i < ahead; i++)
-        add(comingMs[running.length + i]!, [this.#classOf(this.#queue.dated(i))]);
+        add(comingMs[running.length + i]!, [this.#classOf(this.queue.dated(i))]);
       waitMs += comingMs.reduce((sum, ms) => sum + ms, 0) / count;
     }
     if (excessMs > MOST * waitMs) return "slow_model";
@@ -160,7 +158,7 @@ export class LateCauses {
   }
 
   #classOf(request: InferenceRequest): string {
-    return classOf(request, this.#queue.classLevelOf(request));
+    return classOf(request, this.queue.classLevelOf(request));
   }
 
   #rate(now: number): number {

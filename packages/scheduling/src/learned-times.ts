@@ -12,6 +12,9 @@ const SAFETY = 1.5;
 const MORE_SAFETY = 3;
 /** Share of its rows for each millisecond that a batch keeps when it is made smaller for more safety. */
 const KEPT_YIELD = 0.8;
+/** The same for batches towards a target, where smaller ones keep a smaller share of the rate. */
+const LESS_SAFETY = 0.5;
+const KEPT_RATE = 0.99;
 /** A batch that exceeds its expected time counts as nearly done: this share of its time is left. */
 const OVERRUN_LEFT = 0.02;
 
@@ -40,18 +43,18 @@ function isOpen(
  * An instance that is new is predicted by the others of its kind.
  */
 export class LearnedTimes {
-  readonly #instances: InstanceGroup;
-  readonly #maxRows: number;
   readonly #times = new WeakMap<ModelInstance, InstanceTimes>();
   readonly #byKind = new Map<string, InstanceTimes>();
   readonly #running = new Map<Payload, Running>();
   /** When a batch last ended, in milliseconds on the model's clock. */
   lastEnd = Number.NEGATIVE_INFINITY;
 
-  constructor(instances: InstanceGroup, maxRows: number) {
-    this.#instances = instances;
-    this.#maxRows = maxRows;
-  }
+  /** @param hasTarget true if all requests have one limit, a target latency */
+  constructor(
+    private readonly instances: InstanceGroup,
+    private readonly maxRows: number,
+    private readonly hasTarget = false,
+  ) {}
 
   started(instance: ModelInstance, payload: Payload, now: number): void {
     // A batch does not run if the time of all its requests is over.
@@ -74,7 +77,7 @@ export class LearnedTimes {
   /** Times of the instance that takes the next batch; undefined while too little is known. */
   get next(): InstanceTimes | undefined {
     let idlest: ModelInstance | undefined;
-    for (const instance of this.#instances.serving) {
+    for (const instance of this.instances.serving) {
       if (instance.healthy && (idlest === undefined || instance.room > idlest.room)) idlest = instance;
     }
     return idlest && this.#timesOf(idlest);
@@ -83,7 +86,7 @@ export class LearnedTimes {
   /** Milliseconds until each healthy instance is idle, ascending. */
   idleInMs(now: number): readonly number[] {
     const all: number[] = [];
-    for (const instance of this.#instances.serving)
+    for (const instance of this.instances.serving)
       if (instance.healthy) all.push(this.#idleIn(instance, now));
     return all.sort((a, b) => a - b);
   }
@@ -104,7 +107,7 @@ export class LearnedTimes {
   #ownOf(instance: ModelInstance): InstanceTimes {
     let times = this.#times.get(instance);
     if (times === undefined) {
-      times = new InstanceTimes(this.#maxRows);
+      times = new InstanceTimes(this.maxRows, this.hasTarget);
       this.#times.set(instance, times);
     }
     return times;
@@ -118,7 +121,6 @@ export class LearnedTimes {
 
 /** Times learned from the batches of one instance. Tables are by number of rows, and made when they are needed. */
 export class InstanceTimes {
-  readonly #maxRows: number;
   #fit: DurationFit | undefined;
   /** Sum of the weights of the observations of a size. */
   readonly #seen: Float64Array;
@@ -131,8 +133,10 @@ export class InstanceTimes {
   #stale = true;
   #best = 1;
 
-  constructor(maxRows: number) {
-    this.#maxRows = maxRows;
+  constructor(
+    private readonly maxRows: number,
+    private readonly hasTarget = false,
+  ) {
     this.#seen = new Float64Array(maxRows + 1);
     this.#ratio = new Float64Array(maxRows + 1).fill(1);
     this.#expected = new Float64Array(maxRows + 1);
@@ -148,7 +152,7 @@ export class InstanceTimes {
   }
 
   learn(rows: number, takenMs: number): void {
-    const size = Math.min(rows, this.#maxRows);
+    const size = Math.min(rows, this.maxRows);
     let observedMs = takenMs;
     if (this.known) {
       const expected = this.expectedMs(rows);
@@ -168,8 +172,8 @@ export class InstanceTimes {
   /** Expected duration. More rows never take less time. */
   expectedMs(rows: number): number {
     if (this.#stale) this.#refresh();
-    const known = this.#expected[Math.min(rows, this.#maxRows)]!;
-    return rows <= this.#maxRows ? known : (known * rows) / this.#maxRows;
+    const known = this.#expected[Math.min(rows, this.maxRows)]!;
+    return rows <= this.maxRows ? known : (known * rows) / this.maxRows;
   }
 
   /** Duration that is exceeded seldom. */
@@ -187,11 +191,18 @@ export class InstanceTimes {
    *
    * @param enough rows above which a batch must be in time with more safety, if smaller ones cost little more time
    */
-  largestWithin(leftMs: number, enough = this.#maxRows): number {
+  largestWithin(leftMs: number, enough = this.maxRows): number {
     const likely = this.#largestWithin(leftMs, SAFETY);
+    if (this.hasTarget && enough === this.maxRows)
+      return this.#keeping(KEPT_RATE, this.#largestWithin(leftMs, LESS_SAFETY), likely);
     if (likely <= enough) return likely;
-    let rows = Math.max(enough, this.#largestWithin(leftMs, MORE_SAFETY));
-    while (this.rowsPerMs(rows) < KEPT_YIELD * this.rowsPerMs(likely)) rows++;
+    return this.#keeping(KEPT_YIELD, likely, Math.max(enough, this.#largestWithin(leftMs, MORE_SAFETY)));
+  }
+
+  /** The smallest batch, of at least some rows, that keeps a share of the throughput of a larger one. */
+  #keeping(share: number, large: number, least: number): number {
+    let rows = least;
+    while (this.rowsPerMs(rows) < share * this.rowsPerMs(large)) rows++;
     return rows;
   }
 
@@ -199,7 +210,7 @@ export class InstanceTimes {
     if (this.#stale) this.#refresh();
     const limit = leftMs / (1 + safety * this.#spread);
     let least = 1;
-    let most = this.#maxRows;
+    let most = this.maxRows;
     while (least < most) {
       const middle = (least + most + 1) >> 1;
       if (this.#expected[middle]! <= limit) least = middle;
@@ -240,8 +251,8 @@ export class InstanceTimes {
     let above = 0;
     let longest = SHORTEST_MS;
     this.#best = 1;
-    for (let size = 1; size <= this.#maxRows; size++) {
-      if (above < size) for (above = size; above <= this.#maxRows && seen[above] === 0; ) above++;
+    for (let size = 1; size <= this.maxRows; size++) {
+      if (above < size) for (above = size; above <= this.maxRows && seen[above] === 0; ) above++;
       if (seen[size]! > 0) below = size;
       longest = Math.max(longest, expectedMs(fit, size) * this.#ratioBetween(size, below, above));
       this.#expected[size] = longest;
@@ -252,7 +263,7 @@ export class InstanceTimes {
   #ratioBetween(size: number, below: number, above: number): number {
     const ratio = this.#ratio;
     if (below === size) return ratio[size]!;
-    if (above > this.#maxRows) return below === 0 ? 1 : ratio[below]!;
+    if (above > this.maxRows) return below === 0 ? 1 : ratio[below]!;
     if (below === 0) return ratio[above]!;
     const share = (size - below) / (above - below);
     return (1 - share) * ratio[below]! + share * ratio[above]!;
@@ -277,16 +288,13 @@ const SLOPE_PRIOR = 0.01;
 const SHORTEST_MS = 0.001;
 
 /** Duration of a batch: `fixedMs + perRowMs * rows`. */
-export interface DurationCurve {
+export interface DurationFit {
   /** Milliseconds that any batch takes, however small it is. */
   readonly fixedMs: number;
   /** Milliseconds that each row adds. */
   readonly perRowMs: number;
   /** Typical relative deviation of a batch from the curve: 0.1 for one tenth. */
   readonly spread: number;
-}
-
-export interface DurationFit extends DurationCurve {
   readonly observations: number;
   readonly weight: number;
   readonly meanRows: number;
@@ -295,7 +303,7 @@ export interface DurationFit extends DurationCurve {
   readonly covariance: number;
 }
 
-export function expectedMs(curve: DurationCurve, rows: number): number {
+export function expectedMs(curve: DurationFit, rows: number): number {
   return curve.fixedMs + curve.perRowMs * rows;
 }
 

@@ -37,7 +37,7 @@ export interface LimitOptions {
    */
   readonly callerMs?: Readonly<Record<string, number>>;
   /**
-   * Latency target, in milliseconds: a default deadline, up to half of which batches wait for further requests. Replaces
+   * Latency target, in milliseconds: a default deadline, within which batches wait for further requests. Replaces
    * `defaultMs`, `maxQueueDelayMicroseconds` and `preferredBatchSize`.
    * @default none: batches form by these options
    */

@@ -45,22 +45,16 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   /** Always false: a request that is handed over could not be overtaken any more. */
   readonly allowsPrefetch = false;
   readonly totals: QueueTotals = { size: 0, rows: 0 };
-  readonly #batching: ModelDynamicBatching;
-  readonly #deadlines: DeadlineQueue;
-  readonly #onExpired: () => void;
   readonly #expire = (request: InferenceRequest) => {
     request.queueDeadline = undefined;
     if (this.delays(request)) this.delay(request);
     else request.cancel(timeoutError());
-    this.#onExpired();
+    this.onExpired();
   };
-  readonly #now: () => number;
   #expired = 0;
   readonly #bounded: boolean;
   /** A full queue has room for a caller that has had less than its share. */
   readonly hasLimits: boolean;
-  readonly #limits: DefaultLimits | undefined;
-  readonly #rule: RequestOrder | undefined;
   #ticket = 0;
   /** Sorted by `order`, then by arrival, from `#first` on. */
   #dated: (InferenceRequest | undefined)[] = [];
@@ -75,21 +69,15 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
    * @param rule order of the requests in place of that of their deadlines
    */
   constructor(
-    batching: ModelDynamicBatching,
-    deadlines: DeadlineQueue,
-    limits: DefaultLimits | undefined,
-    now: () => number,
-    onExpired: () => void,
-    rule?: RequestOrder,
+    private readonly batching: ModelDynamicBatching,
+    private readonly deadlines: DeadlineQueue,
+    private readonly limits: DefaultLimits | undefined,
+    private readonly now: () => number,
+    private readonly onExpired: () => void,
+    private readonly rule?: RequestOrder,
   ) {
-    this.#now = now;
-    this.#rule = rule;
-    this.#batching = batching;
-    this.#deadlines = deadlines;
-    this.#onExpired = onExpired;
     this.#bounded = isBounded(batching);
     this.hasLimits = this.#bounded && rule === undefined;
-    this.#limits = limits;
   }
 
   /** Place of the first request in the order. */
@@ -99,12 +87,12 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
 
   /** The level that names the class of a request. */
   classLevelOf({ priority }: InferenceRequest): number {
-    return classLevelOf(this.#batching, priority);
+    return classLevelOf(this.batching, priority);
   }
 
   /** True if the order is not that of deadlines. */
   get isFair(): boolean {
-    return this.#rule !== undefined;
+    return this.rule !== undefined;
   }
 
   get datedCount(): number {
@@ -133,13 +121,13 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
 
   get headPriority(): number {
     const { head } = this;
-    return head === undefined ? 0 : levelOf(this.#batching, head.priority);
+    return head === undefined ? 0 : levelOf(this.batching, head.priority);
   }
 
   get levels(): LevelStatus[] {
     const found = new Map<number, LevelStatus>();
     const count = (request: InferenceRequest): void => {
-      const priorityLevel = levelOf(this.#batching, request.priority);
+      const priorityLevel = levelOf(this.batching, request.priority);
       const known = found.get(priorityLevel);
       found.set(priorityLevel, {
         priorityLevel,
@@ -156,7 +144,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
 
   freePlaces(priority?: number): number {
     if (!this.hasLimits) return Number.POSITIVE_INFINITY;
-    return freePlacesOf(this.#batching, (level) => this.#sizes.get(level) ?? 0, priority);
+    return freePlacesOf(this.batching, (level) => this.#sizes.get(level) ?? 0, priority);
   }
 
   /** Number of requests up to a place in the order: those that are due by this time, in an order by deadline. */
@@ -170,7 +158,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
       for (let i = this.#dated.length - 1; i >= this.#first; i--) {
         const last = this.#dated[i]!;
         if (urgencyOf(last).order <= urgencyOf(request).order) break;
-        if (levelOf(this.#batching, last.priority) !== level) continue;
+        if (levelOf(this.batching, last.priority) !== level) continue;
         last.cancel(queueFullError(last.id));
         return;
       }
@@ -179,16 +167,16 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   }
 
   #isPatient(request: InferenceRequest): boolean {
-    return dueOf(request) === Number.POSITIVE_INFINITY && this.#rule === undefined;
+    return dueOf(request) === Number.POSITIVE_INFINITY && this.rule === undefined;
   }
 
   /** Sets when a request is due, and its place in the order. */
   place(request: InferenceRequest): void {
-    const due = deadlineOf(request, this.#batching, this.#limits, this.#rule);
+    const due = deadlineOf(request, this.batching, this.limits, this.rule);
     const { cost, start } = request.extra ?? {};
     const urgency: Urgency = { due, order: due, ticket: this.#ticket++, share: undefined, charge: 0 };
     request.extra = cost === undefined && start === undefined ? urgency : { ...urgency, cost, start };
-    this.#rule?.place(request);
+    this.rule?.place(request);
   }
 
   get isQueue(): boolean {
@@ -197,9 +185,9 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
 
   /** Adds a request that has its place. @param isMoved true for one that another queue has accepted */
   push(request: InferenceRequest, isMoved = false): void {
-    const level = levelOf(this.#batching, request.priority);
+    const level = levelOf(this.batching, request.priority);
     if (this.#bounded) {
-      if (!isMoved && placesLeft(policyOf(this.#batching, level), this.#sizes.get(level) ?? 0) === 0) {
+      if (!isMoved && placesLeft(policyOf(this.batching, level), this.#sizes.get(level) ?? 0) === 0) {
         this.#makeRoom(request, level);
       }
       this.#sizes.set(level, (this.#sizes.get(level) ?? 0) + 1);
@@ -212,15 +200,15 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
       this.patient.push(request);
       return;
     }
-    this.#rule?.joined(request);
+    this.rule?.joined(request);
     this.#insert(request);
     // The model ends a request with a deadline of its own.
     if (request.deadline !== due && due < Number.POSITIVE_INFINITY)
-      request.queueDeadline = this.#deadlines.add(due, this.#expire, request);
+      request.queueDeadline = this.deadlines.add(due, this.#expire, request);
   }
 
   take(request: InferenceRequest): void {
-    this.#rule?.ran(request);
+    this.rule?.ran(request);
     this.#remove(request);
   }
 
@@ -232,19 +220,19 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   }
 
   remove(request: InferenceRequest): void {
-    this.#rule?.left(request);
+    this.rule?.left(request);
     this.#remove(request);
   }
 
   #remove(request: InferenceRequest): void {
-    if (request.settled && this.#now() >= dueOf(request)) this.#expired++;
+    if (request.settled && this.now() >= dueOf(request)) this.#expired++;
     request.holder = undefined;
     request.queueDeadline?.cancel();
     request.queueDeadline = undefined;
     this.totals.size--;
     this.totals.rows -= request.rows;
     if (this.#bounded) {
-      const level = levelOf(this.#batching, request.priority);
+      const level = levelOf(this.batching, request.priority);
       this.#sizes.set(level, this.#sizes.get(level)! - 1);
     }
     if (this.#isPatient(request)) this.patient.remove(request);
@@ -253,7 +241,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
 
   /** True for a request that runs after all others when its time is over: its level has the timeout action DELAY. */
   delays(request: InferenceRequest): boolean {
-    const { timeoutAction } = policyOf(this.#batching, levelOf(this.#batching, request.priority));
+    const { timeoutAction } = policyOf(this.batching, levelOf(this.batching, request.priority));
     return timeoutAction === "DELAY" && request.deadline !== dueOf(request);
   }
 
@@ -261,7 +249,7 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
   delay(request: InferenceRequest): void {
     request.queueDeadline?.cancel();
     request.queueDeadline = undefined;
-    if (this.#rule === undefined) {
+    if (this.rule === undefined) {
       this.#drop(request);
       this.patient.push(request);
     }
