@@ -21,7 +21,13 @@ beforeAll(async () => {
   all = await packed.install("all", PACKAGES);
   coreAlone = await packed.install("core-alone", ["core", "protocol"]);
   // The packages of the tests of bundlers, which share the installation.
-  coreAndBackends = await packed.install("core-and-backends", ["protocol", "core", "server", "backends", "http"]);
+  coreAndBackends = await packed.install("core-and-backends", [
+    "protocol",
+    "core",
+    "server",
+    "backends",
+    "http",
+  ]);
   clientAlone = await packed.install("client-alone", ["client", "protocol"]);
 }, INSTALL_TIMEOUT_MS);
 afterAll(() => packed.remove(), INSTALL_TIMEOUT_MS);
