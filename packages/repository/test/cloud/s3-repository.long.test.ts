@@ -132,7 +132,7 @@ describe("a repository in S3", () => {
     await using apart = new Triton(servedOptions({ modelNamespacing: true, ...options }));
     await apart.ready();
     expect(await serviceOf(apart).repositoryIndex(true)).toHaveLength(2);
-    await using together = new Triton(options);
+    await using together = new Triton(servedOptions(options));
     await together.ready();
     expect(await serviceOf(together).repositoryIndex(false)).toEqual([
       { name: "m", state: "UNAVAILABLE", reason: "model appears in two or more repositories" },
