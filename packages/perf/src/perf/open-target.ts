@@ -171,6 +171,6 @@ export async function readyOrClosed(made: Triton | Promise<Triton>): Promise<Tri
 /** The module may use another copy of the package, so its class does not tell. */
 function isTriton(value: unknown): value is Triton {
   return (
-    typeof value === "object" && value !== null && "service" in value && "ready" in value && "close" in value
+    typeof value === "object" && value !== null && "server" in value && "ready" in value && "close" in value
   );
 }
