@@ -3,12 +3,12 @@ import type { Terminal } from "@tritonjs/perf/internal";
 
 export interface CommandContext {
   readonly terminal: Terminal;
-  readonly extensions: Extensions;
+  readonly additions: CommandAdditions;
   finish(this: void, code: number): void;
 }
 
-/** Extensions that your own program adds to the command. */
-export interface Extensions {
+/** What a program of your own adds to the command. */
+export interface CommandAdditions {
   /** Backends in addition to the library's, by their names in configurations. */
   readonly backends?: Readonly<Record<string, BackendFactory>>;
 }

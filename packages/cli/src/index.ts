@@ -1,7 +1,7 @@
 import type { AddedModel, AddModelOptions } from "./repo-add/add-model.js";
 
 export { processTerminal, type Terminal, type ToolTerminal } from "@tritonjs/perf/internal";
-export type { Extensions } from "./command-context.js";
+export type { CommandAdditions } from "./command-context.js";
 export { OptionError } from "./options/option.js";
 export { type OptionName, type OptionValues, optionGroups } from "./options/options.js";
 export { readArguments } from "./options/read-arguments.js";

@@ -10,7 +10,7 @@ import {
   type Tool,
 } from "@tritonjs/perf/internal";
 import { Argument, Command, Option as HelpOption } from "commander";
-import type { CommandContext, Extensions } from "./command-context.js";
+import type { CommandAdditions, CommandContext } from "./command-context.js";
 import { checkCommand } from "./commands/check-command.js";
 import { configCommand } from "./commands/config-command.js";
 import { doctorCommand } from "./commands/doctor-command.js";
@@ -35,12 +35,12 @@ import { optionGroups } from "./options/options.js";
 export async function run(
   args: readonly string[],
   terminal: Terminal,
-  extensions: Extensions = {},
+  additions: CommandAdditions = {},
 ): Promise<number> {
   const [command, ...rest] = args;
   // `serve` reads its options by the rules of getopt, like tritonserver. Commander only writes their help.
   const asksForHelp = rest.includes("--help") || (rest.length === 1 && rest[0] === "-h");
-  if (command === "serve" && !asksForHelp) return runServe(rest, terminal, extensions);
+  if (command === "serve" && !asksForHelp) return runServe(rest, terminal, additions);
   if (command !== undefined && Object.hasOwn(TOOLS, command)) {
     const tool = await TOOLS[command]!.load();
     return tool(rest, terminal);
@@ -49,18 +49,18 @@ export async function run(
   const finish = (result: number) => {
     code = result;
   };
-  const program = commandLine({ terminal, extensions, finish });
+  const program = commandLine({ terminal, additions, finish });
   return runCommand(program, args, { terminal, faultCode: 1 }, () => code);
 }
 
 async function runServe(
   args: readonly string[],
   terminal: Terminal,
-  extensions: Extensions,
+  additions: CommandAdditions,
 ): Promise<number> {
   try {
     const { serve } = await import("./serve/serve.js");
-    return await serve(args, terminal, extensions);
+    return await serve(args, terminal, additions);
   } catch (error) {
     if (!(error instanceof OptionError)) throw error;
     const { place, message } = error;

@@ -8,7 +8,7 @@ import { modelFileBackend } from "@tritonjs/repository/config";
 import { serviceOf } from "@tritonjs/server";
 import type { CheckedModel, CheckModelOptions, CheckName, ModelReport } from "@tritonjs/testing";
 import { Command } from "commander";
-import type { CommandContext, Extensions } from "../command-context.js";
+import type { CommandAdditions, CommandContext } from "../command-context.js";
 import { inspectHere } from "./config-command.js";
 
 interface CheckOptions {
@@ -24,7 +24,7 @@ interface CheckOptions {
 }
 
 /** `tritonjs check`: loads models, and checks that each treats the rows of a batch by itself. */
-export function checkCommand({ terminal, extensions, finish }: CommandContext): Command {
+export function checkCommand({ terminal, additions, finish }: CommandContext): Command {
   const collect = (value: string, before: readonly string[] = []): string[] => [...before, value];
   return new Command("check")
     .description(
@@ -52,7 +52,7 @@ export function checkCommand({ terminal, extensions, finish }: CommandContext): 
       const settings = await settingsOf(options);
       const reports: ModelReport[] = [];
       let failed = false;
-      for await (const { name, model } of openModels(path, options.model, extensions)) {
+      for await (const { name, model } of openModels(path, options.model, additions)) {
         try {
           const report = await checkModel(model(), settings);
           reports.push(report);
@@ -117,7 +117,7 @@ const QUIET: TritonOptions = {
 async function* openModels(
   path: string,
   models: readonly string[] | undefined,
-  extensions: Extensions,
+  additions: CommandAdditions,
 ): AsyncGenerator<OpenedModel> {
   const file = await modelFileBackend(path);
   if (file !== undefined) {
@@ -137,10 +137,10 @@ async function* openModels(
   }
   const isModel = await isModelDirectory(path);
   const repository = isModel ? dirname(resolve(path)) : path;
-  const names = isModel ? [basename(resolve(path))] : (models ?? (await namesIn(repository, extensions)));
+  const names = isModel ? [basename(resolve(path))] : (models ?? (await namesIn(repository, additions)));
   for (const name of names) {
     await using triton = await repositoryServer(
-      { ...extensions, modelRepository: repository, modelControlMode: "explicit", exitOnError: false },
+      { ...additions, modelRepository: repository, modelControlMode: "explicit", exitOnError: false },
       QUIET,
     );
     const failure = await triton.loadModel(name).then(
@@ -157,8 +157,8 @@ async function* openModels(
   }
 }
 
-async function namesIn(repository: string, extensions: Extensions): Promise<string[]> {
-  return (await inspectHere([repository], extensions)).map(({ name }) => name);
+async function namesIn(repository: string, additions: CommandAdditions): Promise<string[]> {
+  return (await inspectHere([repository], additions)).map(({ name }) => name);
 }
 
 /** True for a directory with a configuration or with versions. */

@@ -44,7 +44,7 @@ export function configCommand(context: CommandContext): Command {
     .addCommand(showCommand(context));
 }
 
-function checkCommand({ terminal, extensions, finish }: CommandContext): Command {
+function checkCommand({ terminal, additions, finish }: CommandContext): Command {
   return withConfigOptions(
     new Command("check")
       .description(
@@ -54,7 +54,7 @@ function checkCommand({ terminal, extensions, finish }: CommandContext): Command
       .option("--json", "print the findings as JSON")
       .option("--load", "also load the models, which runs them"),
   ).action(async (paths: string[], { json, load, repoagentDirectory, ...options }: ConfigOptions) => {
-    const settings = { ...options, ...agentsOf(repoagentDirectory), ...extensions };
+    const settings = { ...options, ...agentsOf(repoagentDirectory), ...additions };
     let found = await inspectPaths(paths, settings);
     if (load) found = await loadModels(found, paths, settings);
     const report = checkReport(found);
@@ -63,14 +63,14 @@ function checkCommand({ terminal, extensions, finish }: CommandContext): Command
   });
 }
 
-function showCommand({ terminal, extensions, finish }: CommandContext): Command {
+function showCommand({ terminal, additions, finish }: CommandContext): Command {
   return withConfigOptions(
     new Command("show")
       .description("print the completed configuration of a model")
       .argument("<model>", "directory of the model")
       .option("--json", "print Triton's JSON instead of config.pbtxt"),
   ).action(async (path: string, { json, repoagentDirectory, ...options }: ConfigOptions) => {
-    const model = await inspectOne(path, { ...options, ...agentsOf(repoagentDirectory), ...extensions });
+    const model = await inspectOne(path, { ...options, ...agentsOf(repoagentDirectory), ...additions });
     if (model.config === undefined) {
       terminal.writeError(findingsText([model]));
       finish(1);

@@ -25,7 +25,7 @@ interface TypesOptions {
   readonly modelConfigName?: string;
 }
 
-export function typesCommand({ terminal, extensions, finish }: CommandContext): Command {
+export function typesCommand({ terminal, additions, finish }: CommandContext): Command {
   const collect = (value: string, before: readonly string[] = []): string[] => [...before, value];
   return new Command("types")
     .description("write types of models, for createClient(), triton.infer() and triton.bind()")
@@ -54,7 +54,7 @@ export function typesCommand({ terminal, extensions, finish }: CommandContext): 
       }
       const servers = sources.filter(isServer);
       const paths = sources.filter((source) => !isServer(source));
-      const settings = { ...(modelConfigName !== undefined && { modelConfigName }), ...extensions };
+      const settings = { ...(modelConfigName !== undefined && { modelConfigName }), ...additions };
       const local = paths.length === 0 ? [] : await inspectTypedModels(paths, settings);
       const remote = await Promise.all(
         servers.map(async (url) => {

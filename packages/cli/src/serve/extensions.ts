@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { GpuOptions } from "@tritonjs/backends/gpu";
 import type { Extension } from "@tritonjs/core/extension";
-import type { Extensions } from "../command-context.js";
+import type { CommandAdditions } from "../command-context.js";
 import type { OptionValues } from "../options/options.js";
 import type { SpanSettings } from "./span-tracer.js";
 
@@ -10,7 +10,7 @@ import type { SpanSettings } from "./span-tracer.js";
 export interface CommandLine {
   readonly values: OptionValues;
   /** What the program that runs the command adds. */
-  readonly program: Extensions;
+  readonly additions: CommandAdditions;
   readonly environment: NodeJS.ProcessEnv;
   /** Settings of spans, where the trace mode is "opentelemetry". */
   readonly spans: SpanSettings | undefined;
@@ -38,9 +38,9 @@ interface LoadedExtension {
 const KNOWN: readonly KnownExtension[] = [
   {
     asked: () => true,
-    async load({ values, program }) {
+    async load({ values, additions }) {
       const { openRepository } = await import("./repository-settings.js");
-      return { extension: await openRepository(values, program) };
+      return { extension: await openRepository(values, additions) };
     },
   },
   {

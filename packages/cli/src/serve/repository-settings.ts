@@ -6,13 +6,16 @@ import {
   readSubstitutes,
   repository,
 } from "@tritonjs/repository";
-import type { Extensions } from "../command-context.js";
+import type { CommandAdditions } from "../command-context.js";
 import { creating } from "../options/option.js";
 import type { OptionValues } from "../options/options.js";
 import { type ClassModels, classModels, repositoryPaths } from "./class-models.js";
 
 /** The extension for the models of directories. @throws OptionError as {@link repositorySettings} and {@link classModels} */
-export async function openRepository(values: OptionValues, { backends }: Extensions): Promise<Extension> {
+export async function openRepository(
+  values: OptionValues,
+  { backends }: CommandAdditions,
+): Promise<Extension> {
   const settings = repositorySettings(values, await classModels(values.model));
   return repository({ ...settings, ...(backends !== undefined && { backends }) });
 }

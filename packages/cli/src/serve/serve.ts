@@ -3,7 +3,7 @@ import { lineLogger } from "@tritonjs/core/internal";
 import type { Terminal } from "@tritonjs/perf/internal";
 import { LONGEST_TIMEOUT_MS, type ServerMetadata, statusText } from "@tritonjs/protocol";
 import { type InferenceService, serviceOf } from "@tritonjs/server";
-import type { Extensions } from "../command-context.js";
+import type { CommandAdditions } from "../command-context.js";
 import { descriptorFault } from "../descriptor-fault.js";
 import { OptionError } from "../options/option.js";
 import { type OptionValues, SERVICES, type ServiceName } from "../options/options.js";
@@ -32,7 +32,7 @@ const PROGRESS_SECONDS = 10;
 export async function serve(
   args: readonly string[],
   terminal: Terminal,
-  extensions: Extensions,
+  additions: CommandAdditions,
 ): Promise<number> {
   const { values, warnings } = readArguments(args, terminal.environment);
   limitMalloc(terminal.environment);
@@ -55,7 +55,7 @@ export async function serve(
     const frontends = await openChosenFrontends(values, pages, await openOpenAi(values));
     const loaded = await loadExtensions({
       values,
-      program: extensions,
+      additions,
       environment: terminal.environment,
       spans: traces.spans,
       logError: (part, message) => triton?.server.log.of(part).error(message),

@@ -93,7 +93,7 @@ describe("command line documentation", () => {
   it("the reference page has a row for each command, and for no other", () => {
     const { commands } = commandLine({
       terminal: new TestTerminal(),
-      extensions: {},
+      additions: {},
       finish: () => undefined,
     });
     const names = commands.flatMap((command) => {

@@ -9,7 +9,7 @@ const valuesOf = (...args: string[]) => readArguments(["--model-repository=model
 const options = (...args: string[]) => gpuOptions(valuesOf(...args));
 
 async function names(environment: NodeJS.ProcessEnv, ...args: string[]): Promise<string[]> {
-  const given = { values: valuesOf(...args), program: {}, environment, spans: undefined, logError() {} };
+  const given = { values: valuesOf(...args), additions: {}, environment, spans: undefined, logError() {} };
   return (await loadExtensions(given)).map(({ extension }) => extension.name);
 }
 
