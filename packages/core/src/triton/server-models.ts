@@ -1,3 +1,4 @@
+import type { ModelConfig } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { GuardedCache, MemoryCache } from "../cache/response-cache.js";
 import { type Gpus, NO_GPUS } from "../config/gpus.js";
@@ -10,7 +11,7 @@ import { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { Log } from "../observe/log.js";
 import { DEFAULT_METRICS_CONFIG } from "../observe/metric-families.js";
-import type { CacheUsage } from "../observe/model-families.js";
+import type { CacheUsage, MeteredModel } from "../observe/model-families.js";
 import { Tracing } from "../observe/tracing.js";
 import type { SchedulingSettings } from "../scheduler/around-scheduling.js";
 import type { Clock } from "../system/clock.js";
@@ -74,8 +75,7 @@ export class ServerModels {
     this.clock = clock;
     this.registry = registry;
     this.log = log;
-    const { responseCache: cache } = options;
-    const { trace } = options;
+    const { responseCache: cache, trace } = options;
     const { tracers } = extensions;
     this.tracing =
       trace === undefined && tracers.length === 0
@@ -105,17 +105,33 @@ export class ServerModels {
       gpus: machine.gpus,
       admit: (model) => extensions.admit(model),
       around: (plan) => extensions.around(plan),
-      adapt: (plan) => this.#adapt(plan),
+      adapt: (plan) => extensions.adapt(plan),
       metricsConfig: { ...DEFAULT_METRICS_CONFIG, ...options.metricsConfig },
     };
   }
 
   create(plan: ModelPlan): ModelVersion {
-    return new ModelVersion(this.#adapt(plan), this.#shared);
+    return new ModelVersion(this.#extensions.adapt(plan), this.#shared);
   }
 
-  #adapt(given: ModelPlan): ModelPlan {
-    return this.#extensions.adapt(given);
+  /** The models in service, as the metrics see them. */
+  metered(): MeteredModel[] {
+    return this.registry.ready().map((model) => {
+      const { name, namespace, version, config, statistics, requests, isEnsemble, instances } = model;
+      return {
+        labels: labelsOf(name, version, config, namespace),
+        cached: config.responseCache?.enable === true,
+        batched: config.dynamicBatching !== undefined || config.sequenceBatching?.oldest !== undefined,
+        // Read together with the statistics: a request that is answered meanwhile would be counted twice.
+        get inflightCount() {
+          return requests.count;
+        },
+        get instanceCount() {
+          return isEnsemble ? undefined : instances.serving.length;
+        },
+        statistics,
+      };
+    });
   }
 
   get responseCache(): GuardedCache | undefined {
@@ -135,4 +151,16 @@ export class ServerModels {
       process.emitWarning(`cannot close the response cache: ${String(error)}`, "TritonWarning");
     }
   }
+}
+
+/** Labels of a model's metrics. The names of its metric tags get a leading underscore. */
+function labelsOf(
+  name: string,
+  version: number,
+  config: ModelConfig,
+  namespace: string,
+): Record<string, string> {
+  const tags = Object.entries(config.metricTags).map(([key, value]) => [`_${key}`, value]);
+  const space = namespace === "" ? {} : { namespace };
+  return { ...Object.fromEntries(tags), ...space, model: name, version: String(version) };
 }

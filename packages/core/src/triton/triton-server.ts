@@ -6,7 +6,6 @@ import type { ExtensionPage, ManagementRoute } from "../extension/extension.js";
 import type { ModelSource, StartUp } from "../extension/model-source.js";
 import type { Frontend, FrontendServer, FrontendThreads, MountedFrontend } from "../frontend/frontend.js";
 import { loadDefaultFrontends, openFrontends, type ServeResult } from "../frontend/serve-frontends.js";
-import { meteredModels } from "../model/metered-models.js";
 import type { ModelVersion } from "../model/model-version.js";
 import { saysReady } from "../model/readiness.js";
 import { ModelRegistry } from "../model/registry.js";
@@ -88,7 +87,7 @@ export class TritonServer implements FrontendServer {
     this.source = extensions.source;
     this.metrics = new MetricsPage(
       {
-        models: () => meteredModels(registry),
+        models: () => models.metered(),
         allowCpuMetrics: options.allowCpuMetrics,
         gpus: machine.gpus,
         metricsConfig: options.metricsConfig,
