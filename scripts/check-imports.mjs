@@ -298,8 +298,8 @@ const EXTENSIONS = {
 };
 
 /**
- * Lines of core, with its comments. What does not fit is an extension: it stands on a seam of core, as one of a program
- * does, so that the core stays small enough to be understood whole.
+ * Lines of core, with its comments. A feature that does not fit becomes an extension on a seam of core, as a program
+ * would write it. So the core stays small enough to be understood whole.
  */
 const CORE_LINES = 30_000;
 
@@ -471,7 +471,7 @@ function checkSize() {
     .reduce((sum, count) => sum + count, 0);
   if (lines > CORE_LINES) {
     faults.push(
-      `packages/core/src: expected at most ${CORE_LINES} lines, got ${lines}: what does not fit is an extension`,
+      `packages/core/src: expected at most ${CORE_LINES} lines, got ${lines}: make a feature an extension`,
     );
   }
 }

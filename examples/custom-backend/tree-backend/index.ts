@@ -9,7 +9,7 @@ import { ForestExecutor } from "./forest-executor.js";
  *
  * @example
  * ```ts
- * new Triton({ modelRepository: "./models", backends: { forest } });
+ * new Triton({ extensions: [repository({ modelRepository: "./models", backends: { forest } })] });
  * ```
  */
 export const forest: BackendFactory = ({ versionDirectory, config }) => {

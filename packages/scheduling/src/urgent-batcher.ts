@@ -24,7 +24,7 @@ import { SlotDeadlines } from "./slot-deadlines.js";
 import { dueOf, urgencyOf } from "./urgency.js";
 import { UrgencyQueue } from "./urgency-queue.js";
 
-/** Share of a latency target after which a batch waits no longer. What was learnt mostly ends the wait before. */
+/** Share of a latency target after which a batch waits no longer. Learnt times mostly end the wait earlier. */
 const TARGET_WAIT = 0.5;
 
 /** Parts of a batcher besides its parameters. */

@@ -23,7 +23,7 @@ export interface GpuOptions extends GpuPlacement {
  * @throws TritonError INVALID_ARG for an invalid option, when the server is made
  * @example
  * ```ts
- * const triton = new Triton({ modelRepository: "models", extensions: [gpu({ fallback: "cpu" })] });
+ * const triton = new Triton({ extensions: [repository({ modelRepository: "models" }), gpu({ fallback: "cpu" })] });
  * ```
  */
 export function gpu(options: GpuOptions = {}): Extension {

@@ -316,7 +316,7 @@ export function neededOutputs(config: ModelConfig): (requested: readonly string[
 /*
  * The engine `wasm`: ONNX Runtime compiled to WebAssembly, by `onnxruntime-web` or the build of it
  * in `@tritonjs/onnxruntime-wasm`. It has the interface of
- * `onnxruntime-node`, so sessions are used alike. What differs is here: threads belong to the runtime and not to a
+ * `onnxruntime-node`, so sessions are used alike. The differences: threads belong to the runtime and not to a
  * session, files are read by JavaScript, and memory ends at 4 GB.
  */
 

@@ -37,7 +37,7 @@ const TYPES = optionTypes<RolloutsOptions>({ directory: "string" });
  * @example
  * ```ts
  * const updates = rollouts({ directory: "/var/lib/rollouts" });
- * const triton = new Triton({ modelRepository: "./models", extensions: [updates] });
+ * const triton = new Triton({ extensions: [repository({ modelRepository: "./models" }), updates] });
  * const rollout = await updates.start("resnet", {
  *   from: 1,
  *   to: 2,
