@@ -89,6 +89,7 @@ export function shift(note: (event: string) => void): Extension {
   let batches = 0;
   return {
     name: "shift",
+    parameters: { shift: "value" },
     attach: ({ registry, route }) => ({
       // Service.
       start() {
@@ -134,7 +135,6 @@ export function shift(note: (event: string) => void): Extension {
       ],
       page: { data: () => ({ batches }) },
       // Batcher.
-      parameters: { shift: "value" },
       batcher: ({ config }) => (config.parameters.shift === undefined ? undefined : newestFirst),
       // Observe.
       tracer: {

@@ -22,10 +22,7 @@ export {
   instanceGroupProblems,
   planInstances,
 } from "./config/instance-groups.js";
-export type {
-  BatcherOptions,
-  ConfiguredBatcher,
-} from "./config/model-options.js";
+export { type BatcherOptions, type ConfiguredBatcher, namedNumbers } from "./config/model-options.js";
 export {
   membersProblems,
   normalizeConfig,

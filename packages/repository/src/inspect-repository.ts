@@ -1,5 +1,6 @@
 import { basename, join } from "node:path";
 import {
+  type Extension,
   type Gpus,
   Log,
   type ModelPlan,
@@ -36,6 +37,8 @@ export type InspectOptions = Pick<
 > & {
   /** GPUs that instance groups may name: `machineGpus()` of `@tritonjs/backends/gpu`. @default none */
   readonly gpus?: Gpus;
+  /** Extensions whose parameters configurations may have, which check them. @default none */
+  readonly extensions?: readonly Extension[];
 };
 
 /** The result of inspecting one model. */
@@ -221,7 +224,10 @@ async function inspectModel(
     const { versions, missing, problem } = await selectVersions(polled);
     for (const message of missing) findings.add({ severity: "warning", path: configPath, message });
     if (problem !== undefined) findings.add({ severity: "error", path: directory, message: problem });
-    const plan = await inspectVersions(polled, versions, options, { gpus, log }, findings);
+    const { extensions = [] } = options;
+    const parameters = Object.assign({}, ...extensions.map((one) => one.parameters));
+    const server = { gpus, log, parameters: () => parameters };
+    const plan = await inspectVersions(polled, versions, options, server, findings);
     inspectWarmup(polled, configPath, findings);
     return { ...model, polled, versions, ...(plan && { config: plan.config, labels: plan.labels }) };
   } catch (error) {
@@ -272,10 +278,13 @@ async function inspectVersions(
 ): Promise<InspectedVersion | undefined> {
   const plans: InspectedVersion[] = [];
   for (const version of versions) {
+    const path = join(polled.directory, String(version));
     try {
-      plans.push(await versionOf(polled, version, options, server));
+      const plan = await versionOf(polled, version, options, server);
+      const problems = options.extensions?.flatMap((one) => one.problems?.(plan.config) ?? []) ?? [];
+      for (const problem of problems) findings.addLines("error", path, problem);
+      plans.push(plan);
     } catch (error) {
-      const path = join(polled.directory, String(version));
       findings.addLines("error", path, TritonError.from(error).message);
       // The written configuration of a model is checked even if its file cannot be read.
       const { input, output } = polled.config;

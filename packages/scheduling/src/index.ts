@@ -91,15 +91,19 @@ export interface SchedulingOptions {
  * @throws TritonError INVALID_ARG for faulty shares
  * @example
  * ```ts
- * const triton = new Triton({ modelRepository: "models", extensions: [scheduling()] });
+ * const triton = new Triton({ extensions: [repository({ modelRepository: "models" }), scheduling()] });
  * ```
  */
 export function scheduling({ shares }: SchedulingOptions = {}): Extension {
   if (shares !== undefined) checkShares(shares);
   const parameters = Object.fromEntries(PARAMETERS.map((name) => [name, "value" as const]));
+  const asked = configuredBatchers();
   return {
     name: "scheduling",
-    attach: () => ({ batcher: batcherOf(shares, new ShareLedger()), parameters }),
+    parameters,
+    problems: (config) =>
+      asked({ name: config.name, version: 1, config, isGrouped: false })?.problems?.(config) ?? [],
+    attach: () => ({ batcher: batcherOf(shares, new ShareLedger()) }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { namedNumbers } from "@tritonjs/core/extension";
 import type { Parameters } from "@tritonjs/protocol";
 import { isDecoupled, type ModelConfig, TritonError, unknownOptions } from "@tritonjs/protocol";
 
@@ -127,12 +128,12 @@ export function schedulingSettings(texts: Texts, by?: ShareOptions["by"]): Batch
     limits: isDated
       ? {
           defaultMs: targetMs ?? Number(texts[NAMES.defaultMs] ?? 0),
-          levelMs: new Map(pairs(texts[NAMES.levelMs]).map(([level, ms]) => [Number(level), ms])),
-          callerMs: new Map(pairs(texts[NAMES.callerMs])),
+          levelMs: new Map([...namedNumbers(texts[NAMES.levelMs])].map(([level, ms]) => [Number(level), ms])),
+          callerMs: namedNumbers(texts[NAMES.callerMs]),
         }
       : undefined,
     targetMs,
-    shares: named ? { by: by ?? named, weights: Object.fromEntries(pairs(texts[NAMES.weights])) } : undefined,
+    shares: named ? { by: by ?? named, weights: readWeights(texts[NAMES.weights]) } : undefined,
     isCommon: texts[NAMES.common] === "true",
   };
 }
@@ -222,19 +223,10 @@ export function checkShares(shares: ShareOptions): void {
 
 /** Reads weights of callers, such as `gold=3, free=1`. A weight that is not a number is NaN. */
 export function readWeights(text?: string): Readonly<Record<string, number>> {
-  return Object.fromEntries(pairs(text));
+  return Object.fromEntries(namedNumbers(text));
 }
 
-/** Reads a parameter such as `a=2, b=1`. What is not a number becomes NaN. */
-function pairs(text = ""): (readonly [string, number])[] {
-  const parts = text.split(",").filter((part) => part.trim() !== "");
-  return parts.map((part) => {
-    const at = part.lastIndexOf("=");
-    return [part.slice(0, Math.max(0, at)).trim(), Number(part.slice(at + 1))];
-  });
-}
-
-/** Problems of a parameter that {@link pairs} reads: parts that are not pairs. */
+/** Problems of a parameter that `namedNumbers` reads: parts that are not pairs. */
 function pairProblems(model: string, parameter: string, texts: Texts, example: string): string[] {
   return (texts[parameter] ?? "")
     .split(",")

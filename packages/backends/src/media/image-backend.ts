@@ -157,7 +157,7 @@ const PARAMETERS = new DeclaredParameters({
  */
 export const imageRepositoryBackend = PARAMETERS.declaredBy(async (source) => {
   const { config } = source;
-  const read = new ParameterReader(config, PARAMETERS);
+  const read = new ParameterReader(source, PARAMETERS);
   const steps = config.defaultModelFilename === "" ? {} : await readSteps(source);
   const written = {
     width: read.quotient("width"),

@@ -102,8 +102,9 @@ const PARAMETERS = new DeclaredParameters({
  *
  * @throws TritonError INVALID_ARG for unknown parameters and invalid values
  */
-const audioRepositoryBackend = PARAMETERS.declaredBy(({ name, config }) => {
-  const read = new ParameterReader(config, PARAMETERS);
+const audioRepositoryBackend = PARAMETERS.declaredBy((source) => {
+  const { name, config } = source;
+  const read = new ParameterReader(source, PARAMETERS);
   const isCount = ({ dataType }: { readonly dataType: string }) => dataType === "TYPE_INT32";
   const output = config.output.find((one) => !isCount(one));
   const lengths = config.output.find(isCount);

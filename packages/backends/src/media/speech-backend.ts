@@ -202,8 +202,9 @@ const PARAMETERS = new DeclaredParameters({
  *
  * @throws TritonError INVALID_ARG for unknown parameters and invalid values
  */
-export const ctcRepositoryBackend = PARAMETERS.declaredBy(({ config, directory, versionDirectory }) => {
-  const read = new ParameterReader(config, PARAMETERS);
+export const ctcRepositoryBackend = PARAMETERS.declaredBy((source) => {
+  const { config, directory, versionDirectory } = source;
+  const read = new ParameterReader(source, PARAMETERS);
   const file = (option: string) => {
     const path = read.text(option);
     if (path === undefined || path === "" || path === "None") return undefined;

@@ -14,6 +14,7 @@ import {
 import { serviceOf } from "@tritonjs/server";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.js";
+import { extensionsOfModels } from "../serve/extensions.js";
 
 interface ConfigOptions {
   readonly json?: true;
@@ -101,7 +102,8 @@ export async function inspectHere(
   models?: readonly string[],
 ): Promise<ModelInspection[]> {
   const { machineGpus } = await import("@tritonjs/backends/gpu");
-  return inspectRepository(paths, { ...options, gpus: machineGpus() }, models);
+  const extensions = await extensionsOfModels();
+  return inspectRepository(paths, { ...options, gpus: machineGpus(), extensions }, models);
 }
 
 async function inspectOne(path: string, options: InspectOptions): Promise<ModelInspection> {

@@ -125,6 +125,16 @@ export function loadExtensions(given: CommandLine): Promise<LoadedExtension[]> {
   return Promise.all(KNOWN.filter(({ asked }) => asked(given)).map(({ load }) => load(given)));
 }
 
+/** The extensions that the parameters of a model may ask for, to check configurations without a server. */
+export async function extensionsOfModels(): Promise<Extension[]> {
+  const [{ scheduling }, { modelsOnDemand }, { rollouts }] = await Promise.all([
+    import("@tritonjs/scheduling"),
+    import("@tritonjs/operations/on-demand"),
+    import("@tritonjs/operations/rollout"),
+  ]);
+  return [scheduling(), modelsOnDemand(), rollouts()];
+}
+
 export function gpuOptions(values: OptionValues): GpuOptions {
   return {
     ...(values["gpu-fallback"] === "cpu" && { fallback: "cpu" }),

@@ -45,6 +45,29 @@ describe("config command check", () => {
     expect(await check(folder)).toEqual({ code: 0, text: "2 models: 0 errors, 0 warnings\n", errors: "" });
   });
 
+  it("config check knows the parameters of extensions, for backends that refuse unknown ones too", async () => {
+    const parameters = (texts: Record<string, string>) =>
+      Object.entries(texts)
+        .map(([key, text]) => `parameters { key: "${key}" value { string_value: "${text}" } }`)
+        .join(" ");
+    const asked = { deadlines: "true", deadline_level_ms: "1=50", load_on_demand: "true", rollout_to: "2" };
+    await using folder = await TemporaryFolder.create({
+      "wave/config.pbtxt": `backend: "audio" max_batch_size: 4 dynamic_batching { } ${parameters(asked)}`,
+      "wave/1/": "",
+      "m/config.pbtxt": `${identity} ${x} ${y} ${parameters({ deadlines: "perhaps" })}`,
+      "m/1/": "",
+    });
+    expect(
+      (await findings(folder)).map(({ model, severity, message }) => ({ model, severity, message })),
+    ).toEqual([
+      {
+        model: "m",
+        severity: "error",
+        message: "parameter 'deadlines' of model 'm': expected true or false, got 'perhaps'",
+      },
+    ]);
+  });
+
   it("config check names line and column of a syntax error", async () => {
     await using folder = await TemporaryFolder.create({
       "m/config.pbtxt": `${identity}\nmax_batch: 3\n`,

@@ -69,14 +69,12 @@ export class DeclaredParameters<K extends string> {
 /** Parameters of models of any backend, and of ensembles. Extensions declare theirs. */
 export const SHARED_PARAMETERS = new DeclaredParameters<string>({
   value: [
-    ...[
-      "isolation",
-      "heap_limit_mb",
-      "execution_timeout_ms",
-      "load_timeout_seconds",
-      SUBSTITUTED,
-      PAD_INPUTS,
-    ],
+    "isolation",
+    "heap_limit_mb",
+    "execution_timeout_ms",
+    "load_timeout_seconds",
+    SUBSTITUTED,
+    PAD_INPUTS,
   ],
 });
 

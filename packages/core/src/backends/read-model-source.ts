@@ -7,10 +7,10 @@ import {
   type ModelConfig,
   type TritonError,
 } from "@tritonjs/protocol";
-import { hostingProblems, SCHEDULING_PARAMETERS } from "../config/model-options.js";
-import type { ModelFiles } from "../instance/backend.js";
+import { hostingProblems, PAD_INPUTS } from "../config/model-options.js";
+import type { ModelFiles, ParameterTable } from "../instance/backend.js";
 import { assertInRepository, assertLinksInRepository, isInside } from "../system/files.js";
-import { type DeclaredParameters, SHARED_PARAMETERS, SUBSTITUTED } from "./declared-parameters.js";
+import { type DeclaredParameters, SHARED_PARAMETERS, SUBSTITUTED, useOf } from "./declared-parameters.js";
 
 /** The fields of a model that locate its file. */
 export type ModelLocation = Pick<
@@ -147,16 +147,22 @@ export function wrongParameter(
  *
  * @example
  * ```ts
- * const read = new ParameterReader(source.config, PARAMETERS);
+ * const read = new ParameterReader(source, PARAMETERS);
  * const width = read.number("width");
  * read.assertNoOthers();
  * ```
  */
 export class ParameterReader {
+  readonly config: ModelConfig;
+  readonly #others: ParameterTable;
+
   constructor(
-    readonly config: Pick<ModelConfig, "name" | "parameters">,
+    { config, otherParameters = {} }: Pick<ModelFiles, "config" | "otherParameters">,
     private readonly declared: DeclaredParameters<string>,
-  ) {}
+  ) {
+    this.config = config;
+    this.#others = otherParameters;
+  }
 
   /** Undefined if the configuration lacks the parameter. */
   text(option: string): string | undefined {
@@ -211,15 +217,15 @@ export class ParameterReader {
   assertNoOthers(): void {
     const { name, parameters } = this.config;
     const { own } = this.declared;
-    // The library itself adds this parameter.
-    const isKnown = (key: string) =>
-      key === SUBSTITUTED || Object.hasOwn(own, key) || SCHEDULING_PARAMETERS.has(key);
+    // The library itself adds the first parameter. Models of any backend may have the second one.
+    const known = { ...this.#others, [SUBSTITUTED]: "value", [PAD_INPUTS]: "value" } as const;
+    const isKnown = (key: string) => Object.hasOwn(own, key) || useOf(known, key) !== undefined;
     const other = Object.keys(parameters).find((key) => !isKnown(key));
     if (other === undefined) return;
-    const known = Object.keys(own).sort().join(", ");
+    const names = Object.keys(own).sort().join(", ");
     throw errorFor(
       "INVALID_CONFIG",
-      `model '${name}': expected only the parameters ${known}, got '${other}'`,
+      `model '${name}': expected only the parameters ${names}, got '${other}'`,
     );
   }
 

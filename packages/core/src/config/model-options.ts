@@ -372,8 +372,8 @@ export function padSetting({
   return text === undefined ? undefined : Object.fromEntries(namedNumbers(text));
 }
 
-/** Reads a parameter such as `a=2, b=1`. What is not a number becomes NaN. */
-function namedNumbers(text = ""): ReadonlyMap<string, number> {
+/** Reads a parameter such as `a=2, b=1`. A value that is not a number becomes NaN. */
+export function namedNumbers(text = ""): ReadonlyMap<string, number> {
   const numbers = new Map<string, number>();
   for (const part of text.split(",")) {
     const at = part.lastIndexOf("=");
@@ -381,9 +381,6 @@ function namedNumbers(text = ""): ReadonlyMap<string, number> {
   }
   return numbers;
 }
-
-/** Parameters that models of any backend may have. Extensions add those that they read. */
-export const SCHEDULING_PARAMETERS: Set<string> = new Set([PAD_INPUTS]);
 
 /** Data of a warm-up sample in its wire form, or a text with the problem. Undefined without data. */
 export function warmupData(

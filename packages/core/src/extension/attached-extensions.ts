@@ -1,5 +1,5 @@
 import { errorFor, type ModelConfig } from "@tritonjs/protocol";
-import { SCHEDULING_PARAMETERS, withSettings } from "../config/model-options.js";
+import { withSettings } from "../config/model-options.js";
 import type { ParameterTable } from "../instance/backend.js";
 import type { ModelPlan } from "../model/model-server.js";
 import type { Residence, TenantModel } from "../model/residence.js";
@@ -24,6 +24,8 @@ export class AttachedExtensions {
   /** Where models come from that the program does not bind. */
   readonly source: ModelSource;
   readonly #parts: readonly ExtensionParts[];
+  /** The parameters of configurations that all of them read. */
+  readonly parameters: ParameterTable;
   /** The pages of the extensions that have one, by name. */
   readonly pages: ReadonlyMap<string, ExtensionPage>;
   #started: Promise<unknown> = Promise.resolve();
@@ -51,7 +53,7 @@ export class AttachedExtensions {
       );
     }
     this.source = sources[0]?.models ?? boundModels(server.registry);
-    for (const name of Object.keys(this.parameters)) SCHEDULING_PARAMETERS.add(name);
+    this.parameters = Object.assign({}, ...extensions.map(({ parameters }) => parameters));
   }
 
   /** What all of them add to the management. */
@@ -105,11 +107,6 @@ export class AttachedExtensions {
 
   around(plan: ModelPlan): AroundScheduling | undefined {
     return firstOf(this.#parts, (parts) => parts.around?.(plan));
-  }
-
-  /** The parameters of configurations that all of them read. */
-  get parameters(): ParameterTable {
-    return Object.assign({}, ...this.#parts.map(({ parameters }) => parameters));
   }
 
   adapt(plan: ModelPlan): ModelPlan {

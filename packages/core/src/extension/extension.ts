@@ -15,8 +15,8 @@ import type { HostPolicies } from "../system/host-policy.js";
 import type { ModelSource } from "./model-source.js";
 
 /**
- * An extension of a server: `new Triton({ extensions: [...] })`. What goes beyond running models is one, whether it comes
- * from this library or from a program.
+ * An extension of a server: `new Triton({ extensions: [...] })`. It adds a feature beyond running models, and comes from
+ * this library or from a program.
  *
  * @example
  * ```ts
@@ -30,6 +30,13 @@ import type { ModelSource } from "./model-source.js";
 export interface Extension {
   /** Name in messages and in the log. */
   readonly name: string;
+  /** Parameters of configurations that the extension reads, and what their texts name; `audit_*` for all that begin so. */
+  readonly parameters?: ParameterTable;
+  /**
+   * Lists problems with the parameters of a configuration. Tools that check configurations ask it, without a server.
+   * @default none
+   */
+  problems?(config: ModelConfig): readonly string[];
   /**
    * GPUs on which the server may place instances, before any extension is attached. Those of the first extension that
    * has some count.
@@ -128,8 +135,6 @@ export interface ExtensionParts {
   around?(plan: ModelPlan): AroundScheduling | undefined;
 
   // Models.
-  /** Parameters of configurations that the extension reads, and what their texts name; `audit_*` for all that begin so. */
-  readonly parameters?: ParameterTable;
   /**
    * Looks at each plan before a version is made of it, and before a version that serves takes its settings. Returns the
    * plan, or a changed one.

@@ -154,6 +154,8 @@ export interface ModelFiles {
   readonly autoComplete: boolean;
   /** Settings of the backend: `backendConfig` of the server. */
   readonly settings: Readonly<Record<string, string>>;
+  /** Parameters that extensions of the server read. @default none */
+  readonly otherParameters?: ParameterTable;
   /** Writes a warning to the server's log. */
   warn(this: void, message: string): void;
 }

@@ -14,7 +14,7 @@ import { turns } from "../turns.js";
 import { openTokenizer, type TokenizerData } from "./token-worker.js";
 import {
   ISOLATION,
-  planOfConfig,
+  planOfModel,
   planTokenizer,
   TOKENIZER_OPTION_TYPES,
   TOKENIZER_PARAMETERS,
@@ -171,10 +171,10 @@ function inlineTokenizer(data: TokenizerData): Executor {
  * @throws TritonError INVALID_ARG for unknown parameters and invalid values, NOT_FOUND without `tokenizer.json`
  */
 export const tokenizerRepositoryBackend = TOKENIZER_PARAMETERS.declaredBy((source) => {
-  const { name, config, versionDirectory } = source;
+  const { name } = source;
   const isolation = TOKENIZER_PARAMETERS.text(source, ISOLATION);
   if (isolation !== undefined && isolation !== "worker" && isolation !== "inline") {
     throw wrongParameter(name, ISOLATION, "worker or inline", isolation);
   }
-  return tokenizerBackend(planOfConfig(config, versionDirectory), isolation);
+  return tokenizerBackend(planOfModel(source), isolation);
 });

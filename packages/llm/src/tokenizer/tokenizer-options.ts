@@ -1,3 +1,4 @@
+import type { ModelFiles } from "@tritonjs/core/backend";
 import { DeclaredParameters, ParameterReader } from "@tritonjs/core/internal";
 import {
   definedMembers,
@@ -195,9 +196,10 @@ export const TOKENIZER_PARAMETERS = new DeclaredParameters({
  *
  * @throws TritonError INVALID_ARG for unknown parameters, invalid values, and tensors that a tokenizer cannot have
  */
-export function planOfConfig(config: ModelConfig, directory: string): TokenizerPlan {
+export function planOfModel(source: ModelFiles): TokenizerPlan {
+  const { config, versionDirectory: directory } = source;
   const { input, output } = config;
-  const read = new ParameterReader(config, TOKENIZER_PARAMETERS);
+  const read = new ParameterReader(source, TOKENIZER_PARAMETERS);
   const options: Record<string, unknown> = definedMembers({
     direction: read.text("direction"),
     pair: read.flag("pair"),

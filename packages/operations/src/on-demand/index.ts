@@ -20,8 +20,10 @@ const TYPES = optionTypes<OnDemandOptions>({
  * @example
  * ```ts
  * const triton = new Triton({
- *   modelRepository: "./models",
- *   extensions: [modelsOnDemand({ loadOnDemand: true, modelTtlSecs: 600, modelMemoryBudgetMb: 4096 })],
+ *   extensions: [
+ *     repository({ modelRepository: "./models" }),
+ *     modelsOnDemand({ loadOnDemand: true, modelTtlSecs: 600, modelMemoryBudgetMb: 4096 }),
+ *   ],
  * });
  * ```
  */
@@ -30,10 +32,10 @@ export function modelsOnDemand(options: OnDemandOptions = {}): Extension {
   const settings = new OnDemandSettings(options);
   return {
     name: "models-on-demand",
+    parameters: ON_DEMAND_PARAMETERS,
     attach({ clock, log }) {
       const models = new ResidentModels(settings, clock, log("residency"));
       return {
-        parameters: ON_DEMAND_PARAMETERS,
         admit: (model) => models.admit(model),
         startsOnDisk: (config) => models.startsOnDisk(config),
         families: () => models.families(),

@@ -56,6 +56,7 @@ interface StartedRollout {
 /** The rollouts of a server, at most one for each model. An extension that `rollouts` makes. */
 export class Rollouts implements Extension, RolloutServer {
   readonly name = "rollouts";
+  readonly parameters = ROLLOUT_PARAMETERS;
   readonly #directory: string | undefined;
   readonly #rollouts = new Map<string, StartedRollout>();
   /** Models whose rollout is about to start. */
@@ -93,7 +94,6 @@ export class Rollouts implements Extension, RolloutServer {
         ),
       ],
       page: { data: () => this.reports(), view: ROLLOUT_VIEW },
-      parameters: ROLLOUT_PARAMETERS,
       adapt: (plan) => {
         this.#configure(plan);
         return plan;

@@ -159,6 +159,7 @@ async function fromBackend(
     config,
     autoComplete: isCompleted(options),
     settings,
+    otherParameters: server.parameters?.() ?? {},
     warn: (message) => server.log.warning(message),
   });
   backend.checkConfig?.(config);
